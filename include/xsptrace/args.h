@@ -54,7 +54,7 @@ struct xsp_args_item {
 	__u8 slot, second; /* numbers of words */
 	__u8 element; /* bytes of an element; MEMORY: of the object, a multiple of 8 */
 	__u8 offset; /* bytes added to the address: a Tensor in a tuple or after a flag */
-	__u8 flag;
+	__u8 flag; /* OPTIONAL_TENSOR: see there. MEMORY: the same, of what is an optional */
 	/* its number, from 0; for OUTPUTS, that of the result. Repeated in the records */
 	__u8 argument;
 	__u8 reserved;
@@ -88,6 +88,16 @@ struct xsp_args_spec {
 	__u8 large; /* use the program with the larger reservation */
 	__u8 reserved[2];
 	struct xsp_args_item item[XSP_ARGS_ITEMS];
+};
+
+/*
+ * For the agent, which keeps equal sections once: the words that say whether an argument has a value. It writes all others as 0, and
+ * of those what is not kept: addresses, and values that are not shown.
+ */
+#define XSP_ARGS_KEEP_TRUTH 8 /* 1, if it is not 0; else the number of the byte that is kept */
+struct xsp_args_kept {
+	__u32 words; /* bit n: word n */
+	__u8 how[XSP_ARGS_WORDS];
 };
 
 enum xsp_args_flag {

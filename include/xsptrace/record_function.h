@@ -29,9 +29,10 @@
  * This header links, starts, allocates and writes nothing. Without a tracer, a scope (or a value)
  * costs one load of a 16-bit variable and one branch that is never taken. xsptrace raises that
  * variable (a semaphore, which the kernel counts up and down with the probe) and puts a probe on the
- * functions below. They consist of a 5-byte nop, a 1-byte nop and a return. From Linux 6.18 on, the
- * kernel turns a probe on the first nop into a plain call. If forked children would not survive
- * that, the probe goes to the second nop, which the kernel emulates.
+ * functions below. They begin with a 5-byte nop and a 1-byte nop, and return. From Linux 6.18 on,
+ * the kernel turns a probe on the first nop into a plain call. If forked children would not survive
+ * that, the probe goes to the second nop, which the kernel emulates. In a process that has
+ * xsptrace's agent there is no probe: the functions go on in the agent, by a pointer that it sets.
  *
  * Names are read when the scope is entered and are not kept: any storage will do. xsptrace keeps the
  * first XSP_NAME_MAX bytes (event.h). It does not wait for a page of memory. If a name is not in
@@ -60,6 +61,12 @@
  *		bits are those of a double: floating-point registers cannot be read from outside
  *	unsigned short xsp_record_function_semaphore
  *		in a section with file contents: the kernel finds it by its file offset
+ *	void xsp_record_function_listen(void)
+ *		never called: a probe here raises the semaphore, and sees nothing itself
+ *	note "xsptrace" (PT_NOTE), x86-64, types 1, 2 and 3 for enter, exit and value
+ *		two distances from here, 64 bits each: to the function, and to a pointer. This is
+ *		NULL, or what an agent has put there: of a table of three functions, which get the
+ *		same arguments, and the table's address as one more
  */
 #ifndef XSPTRACE_RECORD_FUNCTION_H
 #define XSPTRACE_RECORD_FUNCTION_H
@@ -104,13 +111,53 @@
 #define XSP_RF_TYPE_
 #endif
 #define XSP_RF_NAKED_ __attribute__((naked, patchable_function_entry(0)))
-#define XSP_RF_BODY_ __asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x90\n\tret")
+/* What the probes are on. */
+#define XSP_RF_NOPS_ ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x90\n\t"
+/*
+ * Goes on in the agent, if it is there: what it has put into xsp_record_function_agent is the
+ * argument after the function's own, and the address at `row` in it is jumped to. In bytes, as the
+ * compiler may write either syntax:
+ *	mov xsp_record_function_agent(%rip), %REGISTER
+ *	test %REGISTER, %REGISTER; jne 1f; ret; 1: jmp *ROW(%REGISTER)
+ * A note tells the agent where both are, also in a stripped program.
+ */
+#define XSP_RF_BODY_(kind, load, test, jump)                                                       \
+	__asm__ volatile("771:\t" XSP_RF_NOPS_ ".byte 0x48, 0x8b, " load "\n\t"                    \
+			 ".hidden xsp_record_function_agent\n\t"                                   \
+			 ".long xsp_record_function_agent - . - 4\n\t"                             \
+			 ".byte 0x48, 0x85, " test ", 0x75, 0x01, 0xc3, 0xff, " jump "\n\t"        \
+			 ".pushsection .note.xsptrace, \"a\", @note\n\t"                           \
+			 ".balign 4\n\t"                                                           \
+			 ".long 9, 16, " kind "\n\t"                                               \
+			 ".asciz \"xsptrace\"\n\t"                                                 \
+			 ".balign 4\n"                                                             \
+			 "772:\t.quad 771b - 772b\n\t"                                             \
+			 ".quad xsp_record_function_agent - 772b\n\t"                              \
+			 ".popsection")
+/* With the first one comes the pointer, which is each program's and library's own. */
+#define XSP_RF_ENTER_                                                                              \
+	__asm__ volatile(".pushsection .data.xsp_record_function, \"aw\", @progbits\n\t"           \
+			 ".balign 8\n\t"                                                           \
+			 ".weak xsp_record_function_agent\n\t"                                     \
+			 ".hidden xsp_record_function_agent\n\t"                                   \
+			 ".type xsp_record_function_agent, @object\n\t"                            \
+			 ".size xsp_record_function_agent, 8\n"                                    \
+			 "xsp_record_function_agent:\n\t"                                          \
+			 ".quad 0\n\t"                                                             \
+			 ".popsection");                                                           \
+	XSP_RF_BODY_("1", "0x15", "0xd2", "0x22")
+#define XSP_RF_EXIT_ XSP_RF_BODY_("2", "0x3d", "0xff", "0x67, 0x08")
+#define XSP_RF_VALUE_ XSP_RF_BODY_("3", "0x0d", "0xc9", "0x61, 0x10")
+#define XSP_RF_LISTEN_ __asm__ volatile(XSP_RF_NOPS_ ".byte 0xc3")
 #else
 /* aarch64: gcc has no naked functions there, but puts the nop first by itself. With
  * -mbranch-protection, a `bti c` must precede it, and does. */
 #define XSP_RF_TYPE_
 #define XSP_RF_NAKED_ __attribute__((patchable_function_entry(1)))
-#define XSP_RF_BODY_ __asm__ volatile("" ::: "memory")
+#define XSP_RF_ENTER_ __asm__ volatile("" ::: "memory")
+#define XSP_RF_EXIT_ XSP_RF_ENTER_
+#define XSP_RF_VALUE_ XSP_RF_ENTER_
+#define XSP_RF_LISTEN_ XSP_RF_ENTER_
 #endif
 
 #define XSP_RF_SITE_                                                                               \
@@ -131,23 +178,29 @@ __attribute__((weak, used, visibility("default"),
 XSP_RF_TYPE_ void xsp_record_function_enter(const char *name, size_t length);
 XSP_RF_TYPE_ void xsp_record_function_exit(void);
 XSP_RF_TYPE_ void xsp_record_function_value(const char *name, size_t length, uint64_t bits);
+XSP_RF_TYPE_ void xsp_record_function_listen(void);
 
 XSP_RF_SITE_ void xsp_record_function_enter(const char *name XSP_RF_UNUSED_,
 					    size_t length XSP_RF_UNUSED_)
 {
-	XSP_RF_BODY_;
+	XSP_RF_ENTER_;
 }
 
 XSP_RF_SITE_ void xsp_record_function_exit(void)
 {
-	XSP_RF_BODY_;
+	XSP_RF_EXIT_;
 }
 
 XSP_RF_SITE_ void xsp_record_function_value(const char *name XSP_RF_UNUSED_,
 					    size_t length XSP_RF_UNUSED_,
 					    uint64_t bits XSP_RF_UNUSED_)
 {
-	XSP_RF_BODY_;
+	XSP_RF_VALUE_;
+}
+
+XSP_RF_SITE_ void xsp_record_function_listen(void)
+{
+	XSP_RF_LISTEN_;
 }
 
 #ifdef __cplusplus

@@ -16,16 +16,20 @@
 #ifndef XSP_NO_LINUX_TYPES
 #include <linux/types.h>
 #endif
+#include "xsptrace/args.h"
 
 #define XSP_RINGS_NAME "xsptrace-rings" /* of the memory file */
 #define XSP_RINGS_PATH "/memfd:" XSP_RINGS_NAME " (deleted)" /* as /proc shows it */
 #define XSP_RINGS_MAGIC 0x31676e6972707378ULL /* "xspring1", little endian */
-#define XSP_RINGS_VERSION 2
+#define XSP_RINGS_VERSION 3
 
 #define XSP_RINGS_COUNT 256U
 #define XSP_RING_SLOTS 32768U /* records of a ring: 1 MiB */
 #define XSP_RING_FUNCTIONS 16384U
 #define XSP_RING_TEXT (4U << 20) /* bytes of all names */
+#define XSP_RING_NAMES 131072U /* of regions and values, and arguments; a power of two */
+#define XSP_RING_NAMES_TEXT (32U << 20)
+#define XSP_RING_ARGS_MAX 4096U /* bytes of a section */
 
 /* A record: 32 bytes. */
 struct xsp_ring_record {
@@ -33,8 +37,10 @@ struct xsp_ring_record {
 	 * its number + 1 */
 	__u64 word;
 	__u64 time; /* in the unit of xsp_rings.clock */
-	__u64 sp; /* the stack pointer at the function's entry; in an exit, that of its entry */
-	__u64 value; /* of a node: its name; of a range: its object */
+	/* the stack pointer at the function's entry; in an exit, that of its entry; VALUE: its name's place */
+	__u64 sp;
+	/* of a node: its name; of a range: its object; of a region: its name's place; VALUE: the bits; ARGS: the place */
+	__u64 value;
 };
 /* kind: enum xsp_event_kind (event.h); function: its row in the table */
 #define XSP_RING_WORD(serial, kind, flags, function)                                               \
@@ -45,6 +51,9 @@ enum xsp_ring_flag {
 	/* ENTRY of a node: value is the hash of its name, which is in the NAME records before; without
 	 * the flag it is the address of its class's vtable */
 	XSP_RING_NAMED = 1 << 1,
+	/* ENTRY: value is the place of the call's arguments, which are kept as a name is: a section ARGS
+	 * (args.h), without what its function's kept words leave out */
+	XSP_RING_ARGS = 1 << 2,
 };
 
 /* The function whose calls are ranges (BEGIN with a name, if it has one, and END): value is the
@@ -63,6 +72,24 @@ static inline __u64 xsp_ring_hash(const char *text, __u32 length)
 		h = (h ^ (__u8)text[i]) * 1099511628211ULL;
 	return h;
 }
+/* The functions of regions (record_function.h), in the table like all others, and what their records are. */
+#define XSP_RING_ENTER "xsp_record_function_enter" /* BEGIN */
+#define XSP_RING_EXIT "xsp_record_function_exit" /* END */
+#define XSP_RING_VALUE "xsp_record_function_value" /* VALUE */
+#define XSP_RECORD_FUNCTION_LISTEN "xsp_record_function_listen"
+#define XSP_RING_NO_NAME (~0ULL) /* in place of a name's: it could not be read or kept */
+
+/* A name. Its place is found by its hash; it may follow a few rows later. */
+struct xsp_ring_name {
+	__u64 hash; /* 0: free */
+	__u32 text_at; /* in names_text */
+	__u32 what; /* written last: enum xsp_ring_name_is, and its length: at most XSP_NAME_MAX */
+};
+enum xsp_ring_name_is {
+	XSP_RING_NAME_THERE = 1 << 16,
+	XSP_RING_NAME_CUT = 1 << 17, /* it is longer */
+};
+#define XSP_RING_NAME_LENGTH(what) ((what)&0xffffU)
 
 enum xsp_ring_state {
 	XSP_RING_FREE = 0,
@@ -76,7 +103,10 @@ struct xsp_ring {
 	__u64 lost; /* calls that found it full: neither entry nor exit was written */
 	__u32 tid; /* as the target sees it */
 	__u32 state; /* enum xsp_ring_state */
-	__u64 reserved[13];
+	/* of the writer: regions that are open; and such as are not recorded, as the first of them found the ring full; and
+	 * in which recording that was */
+	__u32 regions, dropped, dropped_in, unused_32;
+	__u64 reserved[11];
 	__u64 tail; /* records read, ever; of the reader */
 	__u64 unused[15];
 };
@@ -86,26 +116,50 @@ enum xsp_ring_clock {
 	XSP_RING_MONOTONIC = 2, /* CLOCK_MONOTONIC, ns */
 };
 
+enum xsp_rings_active {
+	XSP_RINGS_OPERATORS = 1 << 0,
+	XSP_RINGS_REGIONS = 1 << 1,
+	XSP_RINGS_RANGES =
+		1
+		<< 2, /* calls of XSP_RING_RANGE: given up, if it is in the table and this is not set */
+	XSP_RINGS_ARGS = 1 << 3, /* arguments of operators, as the rows of `argument` say */
+};
+
 /* A function whose calls are recorded. */
 struct xsp_ring_function {
 	__u64 address;
 	__u32 text_at, length; /* of its symbol, in the text */
 };
 
+/* How the arguments of the function in the same row are read: the recorder's to write. */
+struct xsp_ring_args {
+	__u32 stamp; /* written last: it is that of xsp_rings.args, or nothing is read */
+	__u32 kept_words;
+	__u64 last; /* of the agent */
+	struct xsp_args_spec spec; /* of most, what is used of it is in the first cache line */
+	__u8 kept_how[XSP_ARGS_WORDS];
+} __attribute__((aligned(64)));
+
 /* The file: this head, then the rings of records, XSP_RING_SLOTS each, in the order of ring[]. */
 struct xsp_rings {
 	__u64 magic;
 	__u32 version;
 	__u32 clock; /* enum xsp_ring_clock */
-	__u32 active; /* of the agent: calls are being recorded */
+	__u32 active; /* of the agent: enum xsp_rings_active */
 	__u32 functions; /* rows that are complete; they only grow */
 	__u64 homeless; /* calls of threads that found no free ring */
 	__u64 refused; /* slots that were left as they are: they did not hold what their symbol resolves to */
 	__u64 taken; /* rings that threads have taken, ever: counted before the first record */
-	__u64 reserved[10];
+	__u32 names, names_bytes; /* in use, ever asked for: also more than there is room for */
+	__u32 args; /* of the recorder: arguments are wanted, by rows with this stamp. 0: they are not */
+	__u32 args_stamp; /* of the recorder: the last stamp */
+	__u64 reserved[8];
 	struct xsp_ring ring[XSP_RINGS_COUNT];
 	struct xsp_ring_function function[XSP_RING_FUNCTIONS];
 	char text[XSP_RING_TEXT];
+	struct xsp_ring_args argument[XSP_RING_FUNCTIONS];
+	struct xsp_ring_name name[XSP_RING_NAMES];
+	char names_text[XSP_RING_NAMES_TEXT];
 };
 #define XSP_RINGS_AT ((sizeof(struct xsp_rings) + 4095) & ~4095UL) /* where the records begin */
 #define XSP_RINGS_SIZE                                                                             \

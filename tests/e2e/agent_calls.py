@@ -94,6 +94,12 @@ def calls_that_do_not_return(folder):
 
 
 @case
+def arguments_that_are_none(folder):
+    """How arguments are read is nonsense: no call is disturbed or lost."""
+    all_seen("misread", 60)
+
+
+@case
 def a_full_ring(folder):
     """Whole calls are dropped, and each is counted: however deep, and with signal handlers that call operators."""
     for what, number, how in (("recursion", 1000, []), ("recursion", 12000, LATE), ("arguments", 4000, LATE),

@@ -74,6 +74,17 @@ def counts_of_the_double(folder):
 
 
 @case
+def regions_of_the_double(folder):
+    """Operators in regions with a value, all by the agent."""
+    trace, said, lost, pid = record(folder, "regions")
+    check(BY_AGENT % pid in said, "what was said", said)
+    equal((lost, dict(trace.calls)), (0, {MM: CALLS, ADD: CALLS, "region": CALLS}), "calls")
+    equal(nested(trace), CALLS, "those of add that lie in one of mm")
+    values = [v for e in trace.json["traceEvents"] if e["ph"] == "C" and e["name"] == "region" for v in e["args"].values()]
+    equal(sorted(values), [float(n) for n in range(CALLS)], "values")
+
+
+@case
 def what_the_agent_does_not_record(folder):
     """Of two operators the agent has one; the other one keeps its probes, and no call is there twice."""
     trace, said, _, pid = record(folder, "half")
@@ -104,7 +115,7 @@ def agents_that_do_not_begin(folder):
 @case
 def what_needs_probes(folder):
     """What the agent does not read is said, and operators have probes."""
-    for options, why in ((["--stacks"], "read arguments, stacks"), (["--max-depth", "5"], "choose calls by")):
+    for options, why in ((["--stacks"], "read results, values, stacks"), (["--max-depth", "5"], "choose calls by")):
         trace, said, _, _ = record(folder, "honest", CALLS, *options)
         check(f"operators keep their probes: the agent cannot yet {why}" in said, "what was said", said)
         equal(set(trace.calls), {MM, ADD}, "calls")
@@ -190,14 +201,14 @@ for _ in range(20):
 AGENT = "records 150 of 150 operators, without probes"
 
 
-def a_torch(folder, how):
-    """A library called libtorch_cpu.so with 150 operators, which all() calls."""
+def a_torch(folder, how, more=""):
+    """A library called libtorch_cpu.so with 150 operators, which all() calls, and more."""
     names = [f"_ZN2at4_ops{len(str(n)) + 1}f{n}4callEl" for n in range(150)]
     os.makedirs(f"{folder}/{how}")
     with open(f"{folder}/{how}/many.c", "w", encoding="ascii") as f:
         for n, name in enumerate(names):
             f.write(f'long f{n}(long) __asm__("{name}");\nlong f{n}(long a) {{ return a + 1; }}\n')
-        f.write(f"long all(long a) {{ {' '.join(f'a = f{n}(a);' for n in range(150))} return a; }}\n")
+        f.write(f"long all(long a) {{ {' '.join(f'a = f{n}(a);' for n in range(150))} return a; }}\n{more}")
     library = f"{folder}/{how}/libtorch_cpu.so"
     equal(run(["cc", "-O1", "-fPIC", "-shared", f"-Wl,{how}", "-o", library, f"{folder}/{how}/many.c"]).returncode, 0, "cc")
     return library
@@ -488,6 +499,61 @@ def both_at_once_of_pytorch(folder):
         check(matched > 1000 and sum(only.values()) < matched / 20, "too many by probes only", matched, only)
 
 
+SHAPES = """import sys, torch
+from torch.nn import functional as f
+torch.set_num_threads(1)
+x, y, seven = torch.randn(4, 5), torch.randn(5, 6), torch.zeros(2, 1, 2, 1, 2, 1, 3)
+image, kernel, at = torch.randn(1, 2, 8, 8), torch.randn(3, 2, 3, 3), torch.tensor([0, 2])
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(int(sys.argv[1])):
+    z = torch.add(torch.mm(x, y), 1.5, alpha=n)
+    all_of_it = torch.cat([z, z[1:], z[n % 4:]])
+    all_of_it.sum(), all_of_it.sum(0), all_of_it.sum((0, 1), keepdim=True), torch.logsumexp(z, [0])
+    seven.transpose(0, 6), f.conv2d(image, kernel), f.conv2d(image, kernel, kernel.new_zeros(3), stride=2)
+    f.layer_norm(z, (6,)), f.batch_norm(image, None, None, training=True), torch.clamp(z, max=1.0), torch.clamp(z, -1, n)
+    torch.empty(n, 4, dtype=torch.float64), torch.arange(n), z[at], z[:, None], torch.stack([x] * 40), z.chunk(2), z.to(torch.half)
+    x.t().contiguous(), z.to_sparse().to_dense(), torch._foreach_add([x, y], 1), torch.tensor(3.0) * 2, torch.zeros(0, n) @ torch.zeros(n, 2)
+    torch.linalg.norm(z), torch.quantize_per_tensor(z, 0.1, 0, torch.qint8).dequantize(), torch.complex(z, z).abs(), torch.einsum("ij,jk", x, y)
+"""
+
+
+def arguments_in(out):
+    """{(thread, operator): [what is shown of each call's arguments]}"""
+    found = collections.defaultdict(list)
+    for span in sorted(Trace(out).spans, key=lambda e: e["ts"]):
+        if span["name"].startswith("aten::"):
+            found[span["tid"], span["name"]].append({k: v for k, v in span["args"].items() if k.startswith("Input")})
+    return found
+
+
+@case
+def shapes_both_ways(folder):
+    """Sizes, strides and types of tensors, and which optional arguments have values: of each call by the agent as by probes. New
+    sizes come in each round, and sizes that were met."""
+    need_torch()
+    rounds, outs = 6, [f"{folder}/{name}.json" for name in ("agent", "probes")]
+    child = start([TORCH, "-c", SHAPES, rounds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(child.stdout.readline(), "ready\n", "the script")
+    options = [*QUIET, "--python=off", "--shapes", "--attach-limit=120", "--max-overhead=off", "-p", child.pid, "-o"]
+    with Recording(folder, "--inject", *options, outs[0], name="agent") as first, Recording(folder, *options, outs[1], name="probes") as second:
+        go(child)
+        equal(finish(child), 0, "status")
+        for recording in (first, second):
+            recording.wait()
+    with open(f"{folder}/agent.log", encoding="utf-8") as f:
+        said = f.read()
+    check(re.search(r"records [\d,]+ of [\d,]+ operators, without probes", said), "what was said", said)
+    agent, probes = (arguments_in(out) for out in outs)
+    for key, calls in agent.items():
+        equal(calls, probes[key], f"arguments of {key}")
+    calls = sum(map(len, agent.values()))
+    shown = [a["Input Dims"] for all_of_them in agent.values() for a in all_of_them if "Input Dims" in a]
+    print(f"  {calls} calls, {len(shown)} with arguments; by probes only: {sorted(name for tid, name in probes.keys() - agent.keys())}")
+    check(len(shown) > 0.95 * calls > 40 * rounds, "calls with arguments", calls, len(shown))
+    equal(agent[child.pid, "aten::mm"][0]["Input Dims"], [[4, 5], [5, 6]], "sizes of mm")
+
+
 NODES = """import sys, torch
 from torch.profiler import record_function
 class Twice(torch.autograd.Function):
@@ -538,6 +604,90 @@ def nodes_and_ranges(folder):
            "node torch::autograd::AccumulateGrad": 20, "outer": 20, "a range that begins first and ends first": 20, "inner 0": 10, "inner 1": 10},
           "nodes and ranges")
     equal(around["agent"], around["probes"], "what lies in what")
+
+
+# As much of PyTorch as its ranges need. A range of the scope 6 is one that the agent did not ask for.
+RANGES = """
+struct callback { void *(*start)(void **, char *); void (*end)(char *, void *); double probability; char scopes[16]; };
+struct string { const char *text; unsigned long length; };
+static struct callback added;
+static int there;
+static void *context;
+unsigned long add(struct callback) __asm__("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+unsigned long add(struct callback c) { added = c; there = 1; return 1; }
+void removed(unsigned long) __asm__("_ZN2at14removeCallbackEm");
+void removed(unsigned long handle) { there = 0; }
+const char *name(char *) __asm__("_ZNK2at14RecordFunction4nameEv");
+const char *name(char *range) { return *(char **)range; }
+void since(void) __asm__("_ZN2at14RecordFunctionC1EONS_13StepCallbacksE");
+void since(void) { }
+void string(void **, struct string *)
+    __asm__("_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
+__attribute__((noinline)) void string(void **to, struct string *from) { *to = (void *)from->text; }
+void begin(char *, int) __asm__("_ZN2at14RecordFunctionC1ENS_11RecordScopeE");
+__attribute__((noinline)) void begin(char *range, int scope) { if (there) added.start(&context, range); }
+void end(char *) __asm__("_ZN2at14RecordFunction3endEv");
+__attribute__((noinline)) void end(char *range) { if (there) added.end(range, context); }
+int has_callback(void) { return there; }
+void range(const char *text, int scope)
+{
+    struct string s = {text, __builtin_strlen(text)};
+    char range[320] = "";
+    range[96] = scope;
+    string((void **)range, &s);
+    begin(range, 7);
+    end(range);
+}
+"""
+
+RANGED = """import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.range.argtypes = [ctypes.c_char_p, ctypes.c_int]
+print("ready", flush=True)
+for line in sys.stdin:
+    name, times, scope = line.split()
+    for _ in range(int(times)):
+        library.range(name.encode(), int(scope))
+    library.all(1)
+    print(library.has_callback(), flush=True)
+"""
+
+
+@case
+def ranges_given_up(folder):
+    """Callbacks of PyTorch are not what the agent knows: it says so, and probes go on, also in the next recording."""
+    child = start(["/usr/bin/python3", "-c", RANGED, a_torch(folder, "-z,now", RANGES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(child.stdout.readline(), "ready\n", "the program")
+
+    def ranges(name, times, scope=7):
+        child.stdin.write(f"{name} {times} {scope}\n")
+        child.stdin.flush()
+        return int(child.stdout.readline())
+
+    def recorded(name, *act):
+        out, log = f"{folder}/{name}.json", f"{folder}/{name}.log"
+        with Recording(folder, "--inject", *QUIET, "-p", child.pid, "-o", out, name=name) as r:
+            for a in act:
+                a(log)
+            time.sleep(0.1)
+            r.stop()
+            r.wait()
+        with open(log, encoding="utf-8") as f:
+            said = f.read()
+        equal((said.count("has given up record_function ranges"), said.count(AGENT)), (int(name == "first"), 1), f"what was said: {said}")
+        return {k: v for k, v in Trace(out).calls.items() if "::" not in k}
+
+    def given_up(log):
+        ranges("strange", 1, 6)
+        with open(log, encoding="utf-8") as f:
+            wait_for(lambda: "has given up" in f.read(), 20, "it was not given up")
+        wait_for_probes(child.pid)
+    got = recorded("first", lambda _: equal(ranges("agent", 20), 1, "the agent's callback is there"), given_up,
+                   lambda _: equal(ranges("probes", 30), 0, "the agent's callback is gone"))
+    equal(got, {"agent": 20, "probes": 30}, "ranges")
+    equal(recorded("second", lambda _: equal(ranges("again", 40), 0, "the agent's callback stays away")), {"again": 40}, "ranges of the next recording")
+    child.stdin.close()
+    equal(finish(child), 0, "status")
 
 
 @case(long="PyTorch is loaded; a long recording")

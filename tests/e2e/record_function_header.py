@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 from harness import LONG, ROOT, Skip, case, check, equal, main
@@ -14,7 +15,15 @@ INCLUDE = os.path.join(ROOT, "include")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror", f"-I{INCLUDE}"]
 STRICT_C = ["-Wstrict-prototypes", "-Wmissing-prototypes"]
 FUNCTIONS = ("xsp_record_function_enter", "xsp_record_function_exit", "xsp_record_function_value")
+LISTEN = "xsp_record_function_listen"  # never called: a probe there raises the semaphore
 NOP5 = "0f 1f 44 00 00"
+# after the nops of each: a pointer into the register of the argument after its own; if it is not NULL, a jump to its function there
+TO_THE_AGENT = {
+    "xsp_record_function_enter": [r"48 8b 15 .. .. .. ..", "48 85 d2", "75 01", "c3", "ff 22"],
+    "xsp_record_function_exit": [r"48 8b 3d .. .. .. ..", "48 85 ff", "75 01", "c3", "ff 67 08"],
+    "xsp_record_function_value": [r"48 8b 0d .. .. .. ..", "48 85 c9", "75 01", "c3", "ff 61 10"],
+    LISTEN: ["c3"],
+}
 
 C_SOURCE = """
 #include "xsptrace/record_function.h"
@@ -113,30 +122,57 @@ def build(folder, cc, cxx, options, link=(), c="c99", cpp="c++11"):
     return out
 
 
-def first_bytes(path, address):
-    """The bytes of the first three instructions."""
-    lines = tool("objdump", "-d", f"--start-address={address}", f"--stop-address={address + 7}",
+def first_bytes(path, address, count):
+    """The bytes of the first instructions."""
+    lines = tool("objdump", "-d", f"--start-address={address}", f"--stop-address={address + 26}",
                  path).splitlines()
-    return [l.split("\t")[1].strip() for l in lines if re.match(r" +[0-9a-f]+:\t", l)]
+    return [l.split("\t")[1].strip() for l in lines if re.match(r" +[0-9a-f]+:\t", l)][:count]
+
+
+def section_of(path, name, kind):
+    """Its address, and its bytes."""
+    sections = tool("readelf", "-SW", path)
+    found = re.search(rf"\{name} +{kind} +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)", sections)
+    check(found, f"no section {name} of type {kind}", sections)
+    address, offset, size = (int(x, 16) for x in found.groups())
+    with open(path, "rb") as f:
+        f.seek(offset)
+        return address, f.read(size)
+
+
+def check_notes(path, address):
+    """The agent's way: the first note of each function leads to it, and all of them to one pointer of 8 bytes, which is NULL."""
+    at, data = section_of(path, ".note.xsptrace", "NOTE")
+    functions, pointers = {}, set()
+    for start in range(0, len(data), 40):
+        equal(struct.unpack_from("<III12s", data, start), (9, 16, data[start + 8], b"xsptrace".ljust(12, b"\0")), "note")
+        function, pointer = struct.unpack_from("<qq", data, start + 24)
+        functions.setdefault(data[start + 8], at + start + 24 + function)
+        pointers.add(at + start + 24 + pointer)
+    equal(functions, {n + 1: address[name] for n, name in enumerate(FUNCTIONS)}, "functions of the notes")
+    equal(len(pointers), 1, "pointers")
+    data_at, data = section_of(path, ".data", "PROGBITS")
+    where = pointers.pop() - data_at
+    equal((where % 8, data[where:where + 8]), (0, bytes(8)), "the pointer")
 
 
 def check_binary(path, dynamic=False):
     symbols = tool("nm", *(["-D"] if dynamic else []), path)
     address = {}
-    for name in (*FUNCTIONS, "xsp_record_function_semaphore"):
+    for name in (*FUNCTIONS, LISTEN, "xsp_record_function_semaphore"):
         # link-time optimisation makes them local if no other module can use them
         found = re.findall(rf"^([0-9a-f]+) [VWDTdt] {name}$", symbols, re.M)
         equal(len(found), 1, f"symbols {name}")
         address[name] = int(found[0], 16)
-    for name in FUNCTIONS:
-        equal(first_bytes(path, address[name]), [NOP5, "90", "c3"], f"{name}: bytes")
+    for name, after in TO_THE_AGENT.items():
+        code = first_bytes(path, address[name], 2 + len(after))
+        equal(code[:2], [NOP5, "90"], f"{name}: bytes")
+        check(len(code) == 2 + len(after) and all(map(re.fullmatch, after, code[2:])), f"{name}: bytes", code)
+    check_notes(path, address)
     # a section with contents in the file, which holds the semaphore
-    sections = tool("readelf", "-SW", path)
-    section = re.search(r"\.probes +PROGBITS +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)", sections)
-    check(section, "no .probes section of type PROGBITS", sections)
     semaphore = address["xsp_record_function_semaphore"]
-    begin, size = int(section[1], 16), int(section[3], 16)
-    check(begin <= semaphore < begin + size, f"the semaphore is at {semaphore:#x}, not in .probes")
+    begin, data = section_of(path, ".probes", "PROGBITS")
+    check(begin <= semaphore < begin + len(data), f"the semaphore is at {semaphore:#x}, not in .probes")
     equal(semaphore % 2, 0, "alignment of the semaphore")
 
 

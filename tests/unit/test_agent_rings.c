@@ -109,36 +109,46 @@ static void put(struct writer *w, unsigned ring, unsigned kind, unsigned flags, 
 
 struct got {
 	struct xsp_event events[64];
-	uint64_t hash[64]; /* of a name, or an entry that has one */
+	uint64_t hash[64]; /* of a name, or an event that has one */
 	uint64_t begin_ns[64]; /* of a range that ends */
+	uint64_t bits[64]; /* of values */
 	char text[64][XSP_NAME_MAX + 1]; /* of a name: 16 bytes, or all of it */
 	size_t count;
 };
 
-static void look(struct got *g, const struct xsp_event *e)
+static void look(struct got *g, size_t n, const struct xsp_event *e)
 {
 	const struct xsp_event_name *name = (const void *)e;
 	const struct xsp_event_range *range = (const void *)e;
+	const struct xsp_event_value *value = (const void *)e;
 
 	if (e->kind == XSP_EVENT_NAME) {
-		g->hash[g->count] = name->name_hash;
-		memcpy(g->text[g->count], name + 1, e->size - sizeof(*name));
+		cr_assert(name->length <= XSP_NAME_MAX && e->size >= sizeof(*name) + name->length &&
+			  e->size <= sizeof(*name) + XSP_NAME_MAX);
+		g->hash[n] = name->name_hash;
+		memcpy(g->text[n], name + 1, e->size - sizeof(*name));
 	} else if (e->kind == XSP_EVENT_END) {
-		memcpy(&g->begin_ns[g->count], (const uint8_t *)e + sizeof(*e) + 8, 8);
+		if (e->flags & XSP_EVENT_SECTIONS)
+			memcpy(&g->begin_ns[n], (const uint8_t *)e + sizeof(*e) + 8, 8);
+	} else if (e->kind == XSP_EVENT_VALUE) {
+		g->hash[n] = value->name_hash;
+		g->bits[n] = value->bits;
 	} else if (e->size >= sizeof(*range)) {
-		g->hash[g->count] = range->name_hash;
+		g->hash[n] = range->name_hash;
 	}
 }
 
 static int take(void *ctx, const struct xsp_event *e)
 {
 	struct got *g = ctx;
+	const size_t n = g->count++;
 
-	if (g->count < sizeof(g->events) / sizeof(g->events[0]))
-		g->events[g->count] = *e, look(g, e);
-	g->count++;
+	if (n < sizeof(g->events) / sizeof(g->events[0]))
+		g->events[n] = *e, look(g, n, e);
 	return 0;
 }
+
+static bool late; /* the files that have regions are not planned yet */
 
 /* "mm" is probe 7, "t" is 8. */
 static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *symbol)
@@ -147,16 +157,31 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 	(void)address;
 	if (pid != PID)
 		return XSP_RING_NO_PROBE;
-	return strcmp(symbol, "mm") == 0     ? 7
-	       : strcmp(symbol, "t") == 0    ? 8
-	       : strcmp(symbol, "node") == 0 ? 9
-					     : XSP_RING_NO_PROBE;
+	static const struct {
+		const char *symbol;
+		uint32_t probe;
+	} probes[] = {
+		{"mm", 7},	     {"t", 8},
+		{"node", 9},	     {XSP_RING_ENTER, 20},
+		{XSP_RING_EXIT, 21}, {XSP_RING_VALUE, 22},
+	};
+	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
+		if (strcmp(symbol, probes[i].symbol) == 0 && !(late && probes[i].probe >= 20))
+			return probes[i].probe;
+	return XSP_RING_NO_PROBE;
 }
 
 static bool is_named(void *ctx, uint32_t probe)
 {
 	(void)ctx;
-	return probe == 9;
+	return probe == 9 || probe == 20; /* a region's, too, has one */
+}
+
+/* Both ends of a region are events of the probe that opens it. */
+static uint32_t opener_of(void *ctx, uint32_t probe)
+{
+	(void)ctx;
+	return probe == 21 ? 20 : probe;
 }
 
 struct session {
@@ -169,7 +194,7 @@ struct session {
 static void begin(struct session *s, const char *const *functions, size_t count)
 {
 	const struct xsp_agent_rings_options o = {
-		.probe = probe_of, .is_named = is_named, .mask = 3};
+		.probe = probe_of, .is_named = is_named, .opener = opener_of, .mask = 3};
 	struct xsp_ring_memory *m;
 	struct xsp_error err = {0};
 
@@ -203,6 +228,214 @@ static void turn(struct session *s)
 static uint64_t bad(struct session *s)
 {
 	return xsp_agent_rings_totals(s->a).bad;
+}
+
+/* ---- regions ---- */
+
+static const char *const regions[] = {"mm", XSP_RING_ENTER, XSP_RING_EXIT, XSP_RING_VALUE};
+
+static void add_name(struct writer *w, unsigned place, const char *text, uint32_t flags)
+{
+	const uint32_t at = place * 64;
+
+	memcpy(w->rings->names_text + at, text, strlen(text));
+	w->rings->name[place] =
+		(struct xsp_ring_name){place + 1, at, flags | (uint32_t)strlen(text)};
+}
+
+static void put_named(struct writer *w, unsigned kind, unsigned function, uint64_t time,
+		      uint64_t sp, uint64_t value)
+{
+	const uint64_t number = w->rings->ring[0].head++;
+
+	w->records[number % XSP_RING_SLOTS] =
+		(struct xsp_ring_record){.word = XSP_RING_WORD(number + 1, kind, 0, function),
+					 .time = time,
+					 .sp = sp,
+					 .value = value};
+}
+
+Test(agent_rings, regions_and_values)
+{
+	struct session s;
+
+	begin(&s, regions, 4);
+	take_ring(&s.w, 0, 1);
+	add_name(&s.w, 9, "step", XSP_RING_NAME_THERE);
+	add_name(&s.w, 10, "loss", XSP_RING_NAME_THERE | XSP_RING_NAME_CUT);
+	put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now, 0x7000, 9);
+	put_named(&s.w, XSP_EVENT_ENTRY, 0, s.now + 1, 0x6000, 0);
+	put_named(&s.w, XSP_EVENT_VALUE, 3, s.now + 2, 10, 0x3ff0000000000000);
+	put_named(&s.w, XSP_EVENT_EXIT, 0, s.now + 3, 0x6000, 0);
+	put_named(&s.w, XSP_EVENT_END, 2, s.now + 4, 0x7000, 0);
+	put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now + 5, 0x7000, 9);
+	turn(&s);
+	cr_assert_eq(s.got.count, 8);
+	const struct xsp_event *e = s.got.events;
+	cr_expect(e[0].kind == XSP_EVENT_NAME && strcmp(s.got.text[0], "step") == 0 &&
+		  e[0].flags == 0);
+	cr_expect(e[1].kind == XSP_EVENT_BEGIN && e[1].probe == 20 && e[1].sp == 0x7000 &&
+		  e[1].flags == XSP_EVENT_SP_EXACT && e[1].tid == TID &&
+		  e[1].size == sizeof(struct xsp_event_range));
+	cr_expect(s.got.hash[0] != 0 && s.got.hash[1] == s.got.hash[0]);
+	cr_expect(e[2].kind == XSP_EVENT_ENTRY && e[2].probe == 7);
+	cr_expect(e[3].kind == XSP_EVENT_NAME && strcmp(s.got.text[3], "loss") == 0 &&
+		  e[3].flags == XSP_EVENT_NAME_CUT);
+	cr_expect(e[4].kind == XSP_EVENT_VALUE && e[4].probe == 22 &&
+		  s.got.hash[4] == s.got.hash[3] && s.got.bits[4] == 0x3ff0000000000000);
+	cr_expect(e[6].kind == XSP_EVENT_END && e[6].probe == 20 && e[6].sp == 0x7000);
+	cr_expect(e[7].kind == XSP_EVENT_BEGIN && s.got.hash[7] == s.got.hash[0],
+		  "a name goes into the capture once");
+	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(s.a);
+	cr_expect(t.bad == 0 && t.names == 0 && t.records == 6);
+	size_t count;
+	cr_expect(xsp_agent_rings_functions(s.a, PID, &count) == 1 && count == 3);
+	cr_expect(xsp_agent_rings_serves(s.a, PID, 21), "the end's probe is spared, too");
+	end(&s);
+}
+
+/* The agent begins before files with regions are planned. */
+Test(agent_rings, regions_that_are_planned_later)
+{
+	struct session s;
+
+	late = true;
+	begin(&s, regions, 4);
+	take_ring(&s.w, 0, 1);
+	add_name(&s.w, 9, "step", XSP_RING_NAME_THERE);
+	put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now, 0x7000, 9);
+	turn(&s);
+	cr_expect_eq(s.got.count, 0);
+	late = false;
+	xsp_agent_rings_look(s.a, PID);
+	size_t count;
+	cr_expect(xsp_agent_rings_functions(s.a, PID, &count) == 1 && count == 3);
+	put_named(&s.w, XSP_EVENT_END, 2, s.now + 1, 0x7000, 0);
+	turn(&s);
+	cr_assert_eq(s.got.count, 1);
+	cr_expect_eq(s.got.events[0].probe, 20);
+	cr_expect_eq(bad(&s), 0);
+	end(&s);
+}
+
+/* Names that are not there, or lie elsewhere; records that the function never writes. */
+Test(agent_rings, forged_regions)
+{
+	static const struct xsp_ring_name names[] = {
+		{1, 0, 0}, /* not complete */
+		{1, 0, XSP_RING_NAME_THERE | (XSP_NAME_MAX + 1)},
+		{1, 0, XSP_RING_NAME_THERE | 0xffff},
+		{1, XSP_RING_NAMES_TEXT - 3, XSP_RING_NAME_THERE | 4},
+		{1, UINT32_MAX, XSP_RING_NAME_THERE | 4},
+	};
+	static const uint64_t places[] = {XSP_RING_NAMES, UINT32_MAX, 1ULL << 63, XSP_RING_NO_NAME};
+	struct session s;
+
+	begin(&s, regions, 4);
+	take_ring(&s.w, 0, 1);
+	for (unsigned i = 0; i < 5; i++) {
+		s.w.rings->name[i] = names[i];
+		put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now + i, 0x7000, i);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		put_named(&s.w, XSP_EVENT_VALUE, 3, s.now + 5 + i, places[i], 0);
+	turn(&s);
+	cr_assert_eq(s.got.count, 9);
+	for (size_t i = 0; i < 9; i++)
+		cr_expect((s.got.events[i].flags & XSP_EVENT_NAME_LOST) && s.got.hash[i] == 0);
+	cr_expect_eq(xsp_agent_rings_totals(s.a).names, 9);
+	/* the same place may be complete a moment later */
+	add_name(&s.w, 0, "late", XSP_RING_NAME_THERE);
+	put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now + 9, 0x7000, 0);
+	/* XSP_NAME_MAX bytes up to the end of the text */
+	s.w.rings->name[1] = (struct xsp_ring_name){1, XSP_RING_NAMES_TEXT - XSP_NAME_MAX,
+						    XSP_RING_NAME_THERE | XSP_NAME_MAX};
+	put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now + 10, 0x7000, 1);
+	turn(&s);
+	cr_expect_eq(s.got.count, 13);
+	cr_expect_eq(bad(&s), 0);
+
+	put_named(&s.w, XSP_EVENT_BEGIN, 0, s.now + 11, 0x7000, 0); /* a region by an operator */
+	put_named(&s.w, XSP_EVENT_ENTRY, 1, s.now + 12, 0x7000, 0); /* and the other way round */
+	put_named(&s.w, XSP_EVENT_END, 1, s.now + 13, 0x7000, 0);
+	put_named(&s.w, XSP_EVENT_NAME, 1, s.now + 14, 0x7000, 0);
+	put_named(&s.w, XSP_EVENT_BEGIN, 4, s.now + 15, 0x7000, 0); /* no function */
+	put(&s.w, 0, XSP_EVENT_BEGIN, XSP_RING_UNWOUND, 1, s.now + 16, 0x7000);
+	turn(&s);
+	cr_expect_eq(s.got.count, 13);
+	cr_expect_eq(bad(&s), 6);
+	end(&s);
+}
+
+/* ---- arguments ---- */
+
+static void put_args(struct session *s, uint64_t place)
+{
+	const uint64_t number = s->w.rings->ring[0].head++;
+
+	put_at(&s->w, 0, number, s->now + number, 0x7000,
+	       XSP_RING_WORD(number + 1, XSP_EVENT_ENTRY, XSP_RING_ARGS, 0));
+	s->w.records[number % XSP_RING_SLOTS].value = place;
+}
+
+/* What the target says is copied, within bounds, or lost: then the call is there without. */
+Test(agent_rings, forged_arguments)
+{
+	static const struct {
+		struct xsp_ring_name name;
+		uint16_t type, size;
+		bool good;
+	} rows[] = {
+		{{1, 0, XSP_RING_NAME_THERE | 72}, XSP_SECTION_ARGS, 72, true},
+		{{1, XSP_RING_NAMES_TEXT - 4096, XSP_RING_NAME_THERE | 4096},
+		 XSP_SECTION_ARGS,
+		 4096,
+		 true},
+		{{1, 0, 72}, XSP_SECTION_ARGS, 72, false}, /* not complete */
+		{{1, 0, XSP_RING_NAME_THERE | 72}, XSP_SECTION_ARGS, 80, false},
+		{{1, 0, XSP_RING_NAME_THERE | 72}, XSP_SECTION_WORDS, 72, false},
+		{{1, 0, XSP_RING_NAME_THERE | 4}, XSP_SECTION_ARGS, 4, false},
+		{{1, 0, XSP_RING_NAME_THERE | 75}, XSP_SECTION_ARGS, 75, false},
+		{{1, 0, XSP_RING_NAME_THERE | 4104}, XSP_SECTION_ARGS, 4104, false},
+		{{1, XSP_RING_NAMES_TEXT - 64, XSP_RING_NAME_THERE | 72},
+		 XSP_SECTION_ARGS,
+		 72,
+		 false},
+		{{1, UINT32_MAX, XSP_RING_NAME_THERE | 72}, XSP_SECTION_ARGS, 72, false},
+	};
+	struct session s;
+	uint64_t lost = 0;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct xsp_section section = {rows[i].type, rows[i].size, 6};
+		if (rows[i].name.text_at <= XSP_RING_NAMES_TEXT - sizeof(section))
+			memcpy(s.w.rings->names_text + rows[i].name.text_at, &section,
+			       sizeof(section));
+		s.w.rings->name[i] = rows[i].name;
+		put_args(&s, i);
+		turn(&s);
+		const struct xsp_event *e = &s.got.events[i];
+		cr_assert(s.got.count == i + 1 && e->kind == XSP_EVENT_ENTRY && e->probe == 7,
+			  "row %zu", i);
+		cr_expect_eq((e->flags & XSP_EVENT_SECTIONS) != 0, rows[i].good, "row %zu", i);
+		cr_expect_eq(e->size,
+			     rows[i].good ? sizeof(struct xsp_event_range) + rows[i].size
+					  : sizeof(*e),
+			     "row %zu", i);
+		lost += !rows[i].good;
+	}
+	put_args(&s, XSP_RING_NAMES);
+	put_args(&s, XSP_RING_NO_NAME);
+	turn(&s);
+	cr_expect_eq(xsp_agent_rings_totals(s.a).names, lost + 2);
+	cr_expect_eq(bad(&s), 0);
+	put(&s.w, 0, XSP_EVENT_EXIT, XSP_RING_ARGS, 0, s.now + 100,
+	    0x7000); /* only an entry has them */
+	turn(&s);
+	cr_expect_eq(bad(&s), 1);
+	end(&s);
 }
 
 /* ---- honest ---- */
@@ -264,7 +497,8 @@ Test(agent_rings, nodes_have_names)
 		  g->hash[2] != g->hash[0]);
 	cr_expect(g->events[4].kind == XSP_EVENT_EXIT && g->events[4].size == sizeof(*g->events));
 	cr_expect_eq(bad(&s), 0);
-	cr_expect_eq(xsp_agent_rings_functions(s.a, PID), 2, "operators");
+	size_t count;
+	cr_expect_eq(xsp_agent_rings_functions(s.a, PID, &count), 2, "operators");
 	end(&s);
 }
 

@@ -252,7 +252,8 @@ Test(recording, the_agent_in_what_is_launched)
 		{.w.of[XSP_FEATURE_AGENT].said = XSP_SAID_OFF, .why = XSP_WHY_REFUSED},
 		{.w.of[XSP_FEATURE_AGENT].said = XSP_SAID_ON, .on = XSP_ASKED},
 		{.w.of[XSP_FEATURE_PYTHON].said = XSP_SAID_ON, .why = XSP_WHY_DETAILS},
-		{.w.details = XSP_DETAIL_SHAPES, .why = XSP_WHY_DETAILS},
+		{.w.details = XSP_DETAIL_OUTPUTS, .why = XSP_WHY_DETAILS},
+		{.w.details = XSP_DETAIL_SHAPES, .on = XSP_BY_DEFAULT},
 		{.w.filtered = true, .why = XSP_WHY_FILTERED},
 		{.w.some_threads = true, .why = XSP_WHY_FILTERED},
 	};

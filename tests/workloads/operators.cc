@@ -586,6 +586,43 @@ static void stepwise()
 	}
 }
 
+/* ---- how arguments are read ---- */
+
+static unsigned char dice()
+{
+	static unsigned long x = 88172645463325252UL;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	return (unsigned char)(x ^= x << 17);
+}
+
+/* Nonsense: whatever the registers and the stack hold is taken for tensors, lists and flags, of any layout. */
+static void misread()
+{
+	xsp_rings *r = (xsp_rings *)rings();
+
+	for (long n = 0; n < number; n++) {
+		for (unsigned row = 0; row < r->functions; row++) {
+			xsp_ring_args *a = &r->argument[row];
+			unsigned char *bytes = (unsigned char *)&a->kept_words;
+			a->stamp = 0;
+			for (size_t i = 0; i < sizeof(*a) - 4; i++)
+				bytes[i] = dice();
+			a->last = 0;
+			a->spec.stack = dice() % 5;
+			for (auto &item : a->spec.item)
+				item.kind = (__u8)(1 + dice() % 9);
+			a->stamp = 7;
+		}
+		r->args = 7;
+		while (!(r->active & XSP_RINGS_ARGS))
+			usleep(1000);
+		arguments();
+	}
+	exceptions();
+}
+
 static void endless()
 {
 	for (long n = 0;; n++)
@@ -603,7 +640,7 @@ static const struct {
 	{"threads", threads},	  {"crowd", crowd},	      {"fork", fork_in_call},
 	{"signals", signals},	  {"libraries", libraries},   {"cost", cost},
 	{"endless", endless},	  {"switching", switching},   {"storm", storm},
-	{"hooked", hooked},
+	{"hooked", hooked},	  {"misread", misread},
 };
 
 #define PRINT(name) printf("count %s %ld\n", #name, name::calls.load());

@@ -5,8 +5,8 @@
  *	rings_double MODE [CALLS]
  *
  * It prints its process id, waits until operators are wanted, and makes the file. When it gets a line it calls CALLS
- * times (2,000) mm, and add in it, and writes both into its ring, if they were wanted by then. It ends when its input
- * does.
+ * times (2,000) mm, and add in it, and writes both into its ring, if they were wanted by then; in mode "regions" a region
+ * around each, with a value. It ends when its input does.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +22,7 @@
 
 #include "rings_double.h"
 #include "xsptrace/event.h"
+#include "xsptrace/record_function.h"
 #include "xsptrace/ring.h"
 
 static struct xsp_rings *rings;
@@ -73,12 +74,19 @@ static void make_file(const char *mode)
 	add_function(MM, op_mm);
 	if (!is(mode, "half"))
 		add_function(ADD, is(mode, "address") ? op_mm : op_add);
-	rings->active = !is(mode, "idle");
+	if (is(mode, "regions") || is(mode, "forged")) {
+		add_function(XSP_RING_ENTER, (void (*)(void))(xsp_record_function_enter));
+		add_function(XSP_RING_EXIT, (void (*)(void))(xsp_record_function_exit));
+		add_function(XSP_RING_VALUE, (void (*)(void))(xsp_record_function_value));
+		strcpy(rings->names_text, "region");
+		rings->name[7] = (struct xsp_ring_name){1, 0, XSP_RING_NAME_THERE | 6};
+	}
+	rings->active = is(mode, "idle") ? 0 : XSP_RINGS_OPERATORS | XSP_RINGS_REGIONS;
 }
 
 /* ---- honest ---- */
 
-static void put(unsigned ring, unsigned kind, unsigned function, uint64_t sp)
+static void put_with(unsigned ring, unsigned kind, unsigned function, uint64_t sp, uint64_t value)
 {
 	struct xsp_ring *r = &rings->ring[ring];
 	const uint64_t number = r->head;
@@ -86,9 +94,28 @@ static void put(unsigned ring, unsigned kind, unsigned function, uint64_t sp)
 
 	record->time = now();
 	record->sp = sp;
+	record->value = value;
 	__atomic_store_n(&r->head, number + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&record->word, XSP_RING_WORD(number + 1, kind, 0, function),
 			 __ATOMIC_RELEASE);
+}
+
+static void put(unsigned ring, unsigned kind, unsigned function, uint64_t sp)
+{
+	put_with(ring, kind, function, sp, 0);
+}
+
+static void call(int half);
+static void region(long number)
+{
+	const double value = (double)number;
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	put_with(0, XSP_EVENT_BEGIN, 2, (uintptr_t)__builtin_frame_address(0), 7);
+	put_with(0, XSP_EVENT_VALUE, 4, 7, bits);
+	call(0);
+	put(0, XSP_EVENT_END, 3, (uintptr_t)__builtin_frame_address(0));
 }
 
 static void call(int half)
@@ -134,7 +161,7 @@ static void *forge(void *unused)
 	(void)unused;
 	for (;;) {
 		struct xsp_ring *r = &rings->ring[dice() % XSP_RINGS_COUNT];
-		const uint64_t what = dice() % 16, value = dice();
+		const uint64_t what = dice() % 18, value = dice();
 		struct xsp_ring_record *record =
 			&records[dice() % (XSP_RINGS_COUNT * (uint64_t)XSP_RING_SLOTS)];
 		if (what == 0)
@@ -153,13 +180,19 @@ static void *forge(void *unused)
 			rings->function[value % 32].length = (uint32_t)dice();
 		else if (what == 7)
 			rings->active = rings->clock = (uint32_t)value;
+		else if (what == 16)
+			rings->name[dice() % 16] =
+				(struct xsp_ring_name){value, (uint32_t)dice(), (uint32_t)dice()};
+		else if (what == 17)
+			rings->name[dice() % 16].what = XSP_RING_NAME_THERE | (value & 255);
 		else if (what < 12)
 			*record = (struct xsp_ring_record){value, dice(), dice(), dice()};
 		else /* what almost is right */
-			*record = (struct xsp_ring_record){XSP_RING_WORD(r->tail + 1, value % 4,
-									 value >> 8 & 1,
-									 value >> 9 & 3),
-							   now() + (value >> 20 & 1023), dice(), 0};
+			*record = (struct xsp_ring_record){
+				XSP_RING_WORD(r->tail + 1, value % 32, value >> 8 & 1,
+					      value >> 9 & 7),
+				now() + (value >> 20 & 1023),
+				value >> 40 & 1 ? dice() : dice() & 15, dice() & 15};
 	}
 	return NULL;
 }
@@ -187,7 +220,10 @@ int main(int argc, char **argv)
 	if (is(mode, "forged") && pthread_create(&thread, NULL, forge, NULL) != 0)
 		return 1;
 	for (long i = 0; i < calls; i++)
-		call(is(mode, "half"));
+		if (is(mode, "regions"))
+			region(i);
+		else
+			call(is(mode, "half"));
 	printf("lost %llu\n", rings != NULL ? (unsigned long long)rings->ring[0].lost : 0ULL);
 	fflush(stdout);
 	while (read(0, &byte, 1) == 1)

@@ -6,9 +6,11 @@
                     those of this thread's CPU time
     profile[:OPTION,...] STEPS   the same steps inside torch.autograd.profiler.profile(OPTION=True, ...)
     large, large-profile[:OPTION,...]   the same of a step whose operators take 50 us and more each
+    threads N       the same of the first operator of each of N threads, which begin one after another and end together
 """
 import importlib.util
 import sys
+import threading
 import time
 
 import torch
@@ -37,6 +39,28 @@ def make_large():
     return step
 
 
+def threads(n):
+    x, wall, cpu, over = torch.ones(2), [], [], threading.Event()
+
+    def thread(begun):
+        w, c = time.perf_counter_ns(), time.thread_time_ns()
+        x.neg()
+        cpu.append((time.thread_time_ns() - c) / 1e3)
+        wall.append((time.perf_counter_ns() - w) / 1e3)
+        begun.set()
+        over.wait()
+    all_of_them = []
+    for _ in range(n):
+        begun = threading.Event()
+        all_of_them.append(threading.Thread(target=thread, args=(begun,)))
+        all_of_them[-1].start()
+        begun.wait()
+    over.set()
+    for t in all_of_them:
+        t.join()
+    return wall, cpu
+
+
 def main():
     loop = load(sys.argv[1])
     torch.manual_seed(1)
@@ -63,7 +87,9 @@ def main():
         what, n = line.split()[:2]
         what, _, flags = what.partition(":")
         arguments = (int(n), large) if what.startswith("large") else (int(n),)
-        if what.endswith("profile"):
+        if what == "threads":
+            wall, cpu = threads(int(n))
+        elif what.endswith("profile"):
             with torch.autograd.profiler.profile(**{flag: True for flag in flags.split(",") if flag}):
                 wall, cpu = steps(*arguments)
         else:

@@ -94,9 +94,11 @@ static void *thread_main(void *in_driver)
 	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms, to wake together with others */
 	while (atomic_load(&agent.exit) == EXIT_NOT) {
 		bool wanted = agent_wants(WANT_ACTIVITY);
-		bool recording =
-			operators_turn(agent_wants(WANT_OPERATORS) && !atomic_load(&agent.second));
+		bool first = !atomic_load(&agent.second);
+		bool regions = regions_turn(agent_wants(WANT_REGIONS) && first);
+		bool recording = operators_turn(agent_wants(WANT_OPERATORS) && first) || regions;
 
+		rings_turn();
 		if (atomic_load(&agent.driver_comes))
 			; /* the window is the driver's thread's */
 		else if (wanted && !window_active())
@@ -123,6 +125,7 @@ static void in_child(void)
 	atomic_store(&agent.exit, EXIT_NOT);
 	atomic_store(&agent.exit_seen, false);
 	window_reset();
+	regions_in_child();
 	operators_in_child();
 }
 

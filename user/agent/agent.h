@@ -33,6 +33,7 @@ enum agent_want {
 	WANT_ALL_API,
 	WANT_SHARED,
 	WANT_OPERATORS,
+	WANT_REGIONS,
 	WANTS,
 };
 bool agent_wants(enum agent_want want);
@@ -167,6 +168,27 @@ static inline void operators_before_fork(void)
 {
 }
 static inline void operators_in_child(void)
+{
+}
+#endif
+
+/* ---- regions/: those of record_function.h, and the rings of both ------------------ */
+
+#ifdef __x86_64__
+/* As operators_turn(). */
+bool regions_turn(bool wanted);
+void regions_in_child(void);
+void rings_turn(void);
+#else
+static inline bool regions_turn(bool wanted)
+{
+	(void)wanted;
+	return false;
+}
+static inline void regions_in_child(void)
+{
+}
+static inline void rings_turn(void)
 {
 }
 #endif

@@ -9,11 +9,8 @@
  */
 #ifdef __x86_64__
 #include <errno.h>
-#include <time.h>
-#include "calls.h"
-
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define BARRIER() __asm__ volatile("" ::: "memory")
+#include <sys/syscall.h>
+#include "put.h"
 
 _Static_assert(sizeof(struct call) == 112, "as in thunks.S");
 _Static_assert(sizeof(struct thread_calls) == 56, "as in thunks.S");
@@ -32,61 +29,10 @@ static struct {
 	uint64_t (*get_register)(void *context, int number);
 } unwinder;
 
-static uint64_t monotonic(void *unused)
-{
-	struct timespec t;
-	int saved = errno;
-
-	(void)unused;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	errno = saved;
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static inline uint64_t now(void)
-{
-	return LIKELY(rings_tsc) ? __builtin_ia32_rdtsc() : thunk_keep_vectors(monotonic, NULL);
-}
-
-/* Only this thread and its signal handlers write it: one instruction, without a lock. */
-static inline bool take_record(struct xsp_ring *ring, uint64_t number)
-{
-	bool taken;
-
-	__asm__ volatile("cmpxchgq %[next], %[head]"
-			 : "=@ccz"(taken), [head] "+m"(ring->head), "+a"(number)
-			 : [next] "r"(number + 1)
-			 : "memory");
-	return taken;
-}
-
-static inline void count_lost(struct xsp_ring *ring)
-{
-	__asm__ volatile("incq %0" : "+m"(ring->lost));
-}
-
 /* The stack pointer at the function's entry. */
 static inline uint64_t entry_sp(const struct call *call)
 {
 	return (uint64_t)(call + 1) + 8;
-}
-
-/* word: XSP_RING_WORD() without a number. */
-static inline void put_record(const struct thread_calls *t, uint64_t word, uint64_t sp,
-			      uint64_t value)
-{
-	uint64_t number, time;
-
-	do {
-		number = *(volatile __u64 *)&t->ring->head;
-		BARRIER();
-		time = now();
-	} while (!take_record(t->ring, number));
-	struct xsp_ring_record *record = &t->records[number % XSP_RING_SLOTS];
-	record->time = time;
-	record->sp = sp;
-	record->value = value;
-	__atomic_store_n(&record->word, word | (uint32_t)(number + 1), __ATOMIC_RELEASE);
 }
 
 static inline void put(const struct thread_calls *t, const struct call *call, uint64_t kind,
@@ -108,17 +54,7 @@ static void put_text(const struct thread_calls *t, uint64_t function, const stru
 	}
 }
 
-/* Is there room for `more` records? The thunk itself knows a limit that may be old; it reads the counter for the time. */
-static inline bool has_room(struct thread_calls *t, uint64_t more, uint64_t spare)
-{
-	uint64_t limit =
-		__atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) + XSP_RING_SLOTS - RING_SPARE;
-
-	t->limit = rings_tsc ? limit : 0;
-	return t->ring->head + more <= limit + spare;
-}
-
-static __attribute__((noinline)) bool take_ring(struct thread_calls *t)
+bool calls_take_ring(struct thread_calls *t)
 {
 	if (t->wait == 0 && thunk_keep_vectors(rings_take, t) != 0)
 		return true;
@@ -136,10 +72,13 @@ static inline void enter(struct call *call, const void *node)
 	struct node_name name = {0};
 	struct thread_calls *t = this_thread();
 	uint64_t sp = entry_sp(call);
+	const bool with_args = !node && (rings_state[0] & RINGS_ARGS);
 	uint32_t depth;
 
+	if (with_args)
+		__builtin_prefetch(&rings_file()->argument[call->function]);
 	call->ring = NULL;
-	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !take_ring(t)))
+	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !calls_take_ring(t)))
 		return;
 	depth = t->depth;
 	/* longjmp() may have left calls open: they lay below */
@@ -158,7 +97,11 @@ static inline void enter(struct call *call, const void *node)
 		return;
 	}
 	put_text(t, call->function, &name);
-	put(t, call, XSP_EVENT_ENTRY, name.length > 0 ? XSP_RING_NAMED : 0, name.value);
+	struct xsp_ring_args *how = with_args ? args_wanted(call) : NULL;
+	if (how)
+		put(t, call, XSP_EVENT_ENTRY, XSP_RING_ARGS, args_place(call, how));
+	else
+		put(t, call, XSP_EVENT_ENTRY, name.length > 0 ? XSP_RING_NAMED : 0, name.value);
 	call->ring = t->ring;
 }
 
@@ -177,7 +120,7 @@ void calls_note(uint64_t word, uint64_t sp, uint64_t value, const struct node_na
 {
 	struct thread_calls *t = this_thread();
 
-	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !take_ring(t)))
+	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !calls_take_ring(t)))
 		return;
 	/* calls that are open need one each */
 	if (!has_room(t, t->depth + 1ULL + (name->length > 0 ? XSP_RING_PARTS : 0), 0)) {

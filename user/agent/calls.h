@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, readable.c, nodes.c, ranges.c, rings.c,
- * signature.c, common.c, images.c, slots.c and operators.c.
+ * signature.c, common.c, images.c, slots.c and operators.c; and by those of kept/ and regions/.
  *
  * The way of a call: a library's slot holds the address of a thunk (slots.c wrote it there). The thunk (thunks.S) keeps
  * the registers, writes the entry into its thread's ring (calls.c), calls the real function, and writes the exit. The
@@ -75,11 +75,47 @@ int calls_personality(int version, int actions, uint64_t exception_class, void *
 		      void *context);
 /* The unwinder of this process: its code, and its function _Unwind_GetGR. */
 void calls_unwinder(uint64_t start, uint64_t end, uint64_t (*get_register)(void *, int));
+/* False: there is no ring for this thread, and that is counted. */
+bool calls_take_ring(struct thread_calls *t);
 
 /* ---- readable.c ------------------------------------------------------------------ */
 
 /* The address of a page, but not 0. */
 bool calls_is_readable(uint64_t page);
+/* Of a page that is not known to be readable. */
+bool readable_learn(uint64_t page);
+/* On the agent's thread, once a second: what is read next is looked at again. */
+void readable_forget(void);
+enum {
+	READABLE_PAGE = 4096,
+	READABLE_PAGES = 4096, /* that are known */
+};
+extern uint64_t readable_pages[READABLE_PAGES];
+/* May this byte be read? */
+static inline bool may_read(uint64_t at)
+{
+	const uint64_t page = at & -(uint64_t)READABLE_PAGE;
+
+	return page != 0 &&
+	       (__builtin_expect(
+			__atomic_load_n(&readable_pages[page / READABLE_PAGE % READABLE_PAGES],
+					__ATOMIC_RELAXED) == page,
+			1) ||
+		readable_learn(page));
+}
+
+/* ---- kept/names.c --------------------------------------------------------------- */
+
+/* The place of a text in the memory file, which it gets when it is new; XSP_RING_NO_NAME: there is no room. hash: not 0; flags: of
+ * enum xsp_ring_name_is. */
+uint64_t names_place(uint64_t hash, const char *text, size_t length, uint32_t flags);
+
+/* ---- kept/args.c ---------------------------------------------------------------- */
+
+/* The place of what the call is made with; XSP_RING_NO_NAME: there is no room. */
+uint64_t args_place(const struct call *call, struct xsp_ring_args *how);
+/* How it is read; NULL: it is not. */
+struct xsp_ring_args *args_wanted(const struct call *call);
 
 /* ---- nodes.c --------------------------------------------------------------------- */
 
@@ -98,10 +134,14 @@ enum {
 	/* rings_state: zero in a forked child, however it was forked */
 	RINGS_THERE = 1,
 	RINGS_ACTIVE = 2, /* calls are recorded */
+	RINGS_REGIONS = 4, /* regions are */
+	RINGS_RANGES = 8, /* the recorder may count on PyTorch's ranges */
+	RINGS_ARGS = 16, /* arguments of calls are */
 };
 extern volatile uint32_t rings_state[];
 extern uint64_t rings_thread_offset; /* of struct thread_calls from the thread pointer */
 extern bool rings_tsc; /* the clock is the time stamp counter */
+extern uint32_t rings_recording; /* which one it is, by number */
 static inline struct thread_calls *this_thread(void)
 {
 	uint64_t thread;
@@ -111,14 +151,17 @@ static inline struct thread_calls *this_thread(void)
 }
 /* Makes the memory file; true: it is there. */
 bool rings_make(void);
-struct xsp_rings *rings_file(void);
-void rings_activate(bool active);
+extern struct xsp_rings *rings_memory;
+static inline struct xsp_rings *rings_file(void)
+{
+	return rings_memory;
+}
+void rings_activate(uint32_t what, bool on); /* one of the above */
 /* Takes a free ring for this thread. 1: it has one. */
 uint64_t rings_take(void *thread);
-/* Marks rings whose threads are gone without a word. */
-void rings_sweep(void);
-/* Gives back the memory of records that have been read. */
-void rings_trim(void);
+/* On the agent's thread: marks rings whose threads are gone without a word, or, when nothing is recorded any more, gives
+ * back the memory of records that have been read. */
+void rings_turn(void);
 /* In the child of a fork, on its only thread. */
 void rings_reset(void);
 
@@ -201,6 +244,8 @@ const struct image *slots_image(const char *name);
 /* A row of its own in the table of functions, for one that is not called through slots; the recorder sees it. -1: there is no
  * room. */
 int slots_row(const char *name, uint64_t address);
+/* Shows the recorder rows that it has not seen. */
+void slots_publish(void);
 /* Exceptions are unwound by the library that has this function, _Unwind_GetGR. */
 void slots_unwinder(uint64_t get_register);
 

@@ -5,15 +5,9 @@
 #include <dlfcn.h>
 #include "calls.h"
 
-enum {
-	SWEEP_TURNS = 50,
-	TRIM_TURNS = 100, /* ten seconds: whoever reads has read */
-};
-
 static struct {
 	bool active;
 	bool failed; /* also: a fork came in the middle of a change, and this is the child */
-	uint32_t turns, idle_turns;
 	_Atomic bool changing;
 } operators;
 
@@ -33,10 +27,11 @@ static void begin(void)
 {
 	if (operators.failed || !rings_make())
 		return;
+	rings_file()->args = 0; /* of the recording before */
 	if (slots_look()) {
 		find_unwinder();
 		ranges_begin();
-		rings_activate(true);
+		rings_activate(RINGS_ACTIVE, true);
 		operators.active = true;
 		return;
 	}
@@ -47,7 +42,7 @@ static void begin(void)
 static void end(void)
 {
 	if (operators.active)
-		rings_activate(false);
+		rings_activate(RINGS_ACTIVE | RINGS_ARGS, false);
 	ranges_end();
 	operators.active = false;
 	slots_undo();
@@ -66,8 +61,7 @@ static void tick(void)
 	}
 	if (ranges_are_strange())
 		ranges_end();
-	if (++operators.turns % SWEEP_TURNS == 0)
-		rings_sweep();
+	rings_activate(RINGS_ARGS, rings_file()->args != 0);
 }
 
 bool operators_turn(bool wanted)
@@ -76,12 +70,8 @@ bool operators_turn(bool wanted)
 	/* in the child of a fork, slots may be left of the parent's */
 	bool ends = !wanted && (operators.active || slots_any());
 
-	if (!begins && !ends && !operators.active) {
-		if (++operators.idle_turns == TRIM_TURNS)
-			rings_trim();
+	if (!begins && !ends && !operators.active)
 		return false;
-	}
-	operators.idle_turns = 0;
 	atomic_store(&operators.changing, true);
 	if (begins)
 		begin();

@@ -80,10 +80,13 @@ static void add(void *library)
 	struct callback callback = {
 		.start = start, .end = end, .probability = 1, .scopes = {[USER_SCOPE] = 1}};
 	void *begins = dlsym(library, XSP_RING_RANGE);
-	int row = begins ? slots_row(XSP_RING_RANGE, (uint64_t)begins) : -1;
 
-	if (row < 0)
+	rings_activate(RINGS_RANGES, true); /* before the recorder sees the row */
+	int row = begins ? slots_row(XSP_RING_RANGE, (uint64_t)begins) : -1;
+	if (row < 0) {
+		rings_activate(RINGS_RANGES, false);
 		return;
+	}
 	ranges.row = (uint32_t)row;
 	ranges.handle = ranges.add(callback);
 	ranges.added = true;
@@ -94,6 +97,8 @@ void ranges_begin(void)
 	const struct image *image = ranges.added || ranges.strange ? NULL : slots_image(LIBRARY);
 	void *library = image ? images_hold(image) : NULL;
 
+	if (ranges.added) /* also by the parent of this process */
+		rings_activate(RINGS_RANGES, true);
 	if (!library)
 		return;
 	if (find(library))
@@ -108,8 +113,11 @@ bool ranges_are_strange(void)
 
 void ranges_end(void)
 {
-	if (ranges.added)
-		ranges.remove(ranges.handle);
+	if (!ranges.added)
+		return;
+	ranges.remove(ranges.handle);
 	ranges.added = false;
+	if (rings_memory)
+		rings_activate(RINGS_RANGES, false);
 }
 #endif

@@ -17,4 +17,22 @@ bool calls_is_readable(uint64_t page)
 			 : "rcx", "r11", "memory");
 	return result != -EFAULT;
 }
+
+uint64_t readable_pages[READABLE_PAGES];
+
+void readable_forget(void)
+{
+	for (int n = 0; n < READABLE_PAGES; n++)
+		if (readable_pages[n] != 0)
+			__atomic_store_n(&readable_pages[n], 0, __ATOMIC_RELAXED);
+}
+
+bool readable_learn(uint64_t page)
+{
+	if (!calls_is_readable(page))
+		return false;
+	__atomic_store_n(&readable_pages[page / READABLE_PAGE % READABLE_PAGES], page,
+			 __ATOMIC_RELAXED);
+	return true;
+}
 #endif

@@ -33,20 +33,22 @@ enum { PAGE = 4096 };
 __attribute__((aligned(PAGE))) volatile uint32_t rings_state[PAGE / sizeof(uint32_t)];
 uint64_t rings_thread_offset;
 bool rings_tsc;
+uint32_t rings_recording;
+struct xsp_rings *rings_memory;
 
 static struct {
-	struct xsp_rings *file;
 	uint64_t trimmed[XSP_RINGS_COUNT]; /* heads */
 	pthread_key_t key;
 	bool key_made;
 	bool populate; /* a page of the file may be refused when it is touched */
 	bool failed;
+	uint32_t turns, idle_turns;
 } rings;
 
-struct xsp_rings *rings_file(void)
-{
-	return rings.file;
-}
+enum {
+	SECOND_TURNS = 50,
+	TRIM_TURNS = 100, /* ten seconds: whoever reads has read */
+};
 
 static bool there(void)
 {
@@ -113,9 +115,9 @@ static int make_file(void)
 
 static struct xsp_ring_record *records_of(const struct xsp_ring *ring)
 {
-	size_t index = (size_t)(ring - rings.file->ring);
+	size_t index = (size_t)(ring - rings_memory->ring);
 
-	return (struct xsp_ring_record *)((char *)rings.file + XSP_RINGS_AT +
+	return (struct xsp_ring_record *)((char *)rings_memory + XSP_RINGS_AT +
 					  index * XSP_RING_BYTES);
 }
 
@@ -139,7 +141,7 @@ static bool map_file(void)
 	file->version = XSP_RINGS_VERSION;
 	file->clock = rings_tsc ? XSP_RING_TSC : XSP_RING_MONOTONIC;
 	__atomic_store_n(&file->magic, XSP_RINGS_MAGIC, __ATOMIC_RELEASE);
-	rings.file = file;
+	rings_memory = file;
 	rings_state[0] = RINGS_THERE;
 	return true;
 }
@@ -167,7 +169,7 @@ static struct xsp_ring *find_free(void)
 {
 	/* the first ones again and again: their memory is there already */
 	for (uint32_t i = 0; i < XSP_RINGS_COUNT; i++) {
-		struct xsp_ring *ring = &rings.file->ring[i];
+		struct xsp_ring *ring = &rings_memory->ring[i];
 		uint32_t state = XSP_RING_FREE;
 		if (__atomic_load_n(&ring->state, __ATOMIC_RELAXED) == state &&
 		    __atomic_compare_exchange_n(&ring->state, &state, XSP_RING_USED, false,
@@ -194,8 +196,9 @@ uint64_t rings_take(void *thread)
 		t->records = records_of(ring);
 		t->limit = 0;
 		t->depth = 0;
+		ring->regions = ring->dropped = 0;
 		pthread_setspecific(rings.key, ring); /* where it fails, rings_sweep() helps */
-		__atomic_add_fetch(&rings.file->taken, 1, __ATOMIC_RELEASE);
+		__atomic_add_fetch(&rings_memory->taken, 1, __ATOMIC_RELEASE);
 		t->ring = ring;
 	}
 	t->wait = 0;
@@ -203,12 +206,12 @@ uint64_t rings_take(void *thread)
 	return ring != NULL;
 }
 
-void rings_sweep(void)
+static void sweep(void)
 {
 	pid_t pid = getpid();
 
 	for (uint32_t i = 0; i < XSP_RINGS_COUNT; i++) {
-		struct xsp_ring *ring = &rings.file->ring[i];
+		struct xsp_ring *ring = &rings_memory->ring[i];
 		uint32_t state = XSP_RING_USED, tid = ring->tid;
 		if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == state && tid != 0 &&
 		    syscall(SYS_tgkill, pid, tid, 0) != 0 && errno == ESRCH && ring->tid == tid)
@@ -217,10 +220,10 @@ void rings_sweep(void)
 	}
 }
 
-void rings_trim(void)
+static void trim(void)
 {
-	for (uint32_t i = 0; rings.file && i < XSP_RINGS_COUNT; i++) {
-		const struct xsp_ring *ring = &rings.file->ring[i];
+	for (uint32_t i = 0; rings_memory && i < XSP_RINGS_COUNT; i++) {
+		const struct xsp_ring *ring = &rings_memory->ring[i];
 		uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
 		if (head == rings.trimmed[i] ||
 		    head != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE))
@@ -259,26 +262,50 @@ static bool prepare(void)
 
 bool rings_make(void)
 {
-	if (rings.file)
+	if (rings_memory)
 		return there(); /* in the child of a fork that passed the C library by, it is lost */
 	if (!rings.failed && !prepare())
 		rings.failed = true;
 	return !rings.failed;
 }
 
-void rings_activate(bool active)
+void rings_turn(void)
 {
-	rings_state[0] = RINGS_THERE | (active ? RINGS_ACTIVE : 0);
-	__atomic_store_n(&rings.file->active, active, __ATOMIC_RELEASE);
+	if (!there())
+		return;
+	if (!(rings_state[0] & (RINGS_ACTIVE | RINGS_REGIONS))) {
+		if (++rings.idle_turns == TRIM_TURNS)
+			trim();
+		return;
+	}
+	rings.idle_turns = 0;
+	if (++rings.turns % SECOND_TURNS == 0) {
+		sweep();
+		readable_forget();
+	}
+}
+
+_Static_assert(RINGS_ACTIVE >> 1 == XSP_RINGS_OPERATORS &&
+		       RINGS_REGIONS >> 1 == XSP_RINGS_REGIONS &&
+		       RINGS_RANGES >> 1 == XSP_RINGS_RANGES && RINGS_ARGS >> 1 == XSP_RINGS_ARGS,
+	       "the recorder is shown the same bits");
+
+void rings_activate(uint32_t what, bool on)
+{
+	const uint32_t state = on ? rings_state[0] | what : rings_state[0] & ~what;
+
+	rings_recording += on && (what & (RINGS_ACTIVE | RINGS_REGIONS));
+	rings_state[0] = RINGS_THERE | state;
+	__atomic_store_n(&rings_memory->active, state >> 1, __ATOMIC_RELEASE);
 }
 
 void rings_reset(void)
 {
-	if (!rings.file)
+	if (!rings_memory)
 		return;
 	*this_thread() = (struct thread_calls){0};
 	pthread_setspecific(rings.key, NULL);
 	rings_state[0] = 0;
-	rings.file = NULL;
+	rings_memory = NULL;
 }
 #endif

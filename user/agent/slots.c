@@ -94,7 +94,7 @@ static bool is_observed(const char *name, size_t length)
 }
 
 /* Shows the recorder the functions that it has not seen. */
-static void publish(void)
+void slots_publish(void)
 {
 	struct xsp_rings *file = rings_file();
 	uint32_t n = file->functions;
@@ -419,7 +419,7 @@ bool slots_look(void)
 	for (size_t n = 0; n < count; n++)
 		if (items[n].kind == IMAGE_NEW)
 			visit_held(&items[n], take_functions);
-	publish();
+	slots_publish();
 	if (!read_mappings())
 		return false;
 	/* libraries that came before may have slots for functions that came now */
@@ -473,13 +473,13 @@ int slots_row(const char *name, uint64_t address)
 	uint32_t from = hash(name);
 	const struct function *f;
 
-	while ((f = next_of(name, &from)))
-		if (f->address == address)
-			return (int)(f - slots.functions);
-	const uint32_t count = slots.count;
-	add_function(name, address, 0);
-	publish();
-	return slots.count > count && rings_file()->functions > count ? (int)count : -1;
+	while ((f = next_of(name, &from)) && f->address != address)
+		;
+	const uint32_t row = f ? (uint32_t)(f - slots.functions) : slots.count;
+	if (!f)
+		add_function(name, address, 0);
+	slots_publish();
+	return rings_file()->functions > row ? (int)row : -1;
 }
 
 bool slots_changed(void)

@@ -144,8 +144,10 @@ node_thunk:
 	.type thunk, @function
 thunk:
 	begin_call
-	testb $2, rings_state(%rip) /* RINGS_ACTIVE */
-	jz 3f
+	movl rings_state(%rip), %eax
+	andl $18, %eax /* RINGS_ACTIVE, RINGS_ARGS */
+	cmpl $2, %eax
+	jne 8f
 	this_thread
 	movq THREAD_RING, %rcx
 	testq %rcx, %rcx
@@ -248,6 +250,8 @@ thunk:
 	movq RDX, %rdx
 	jmp 2b
 
+8:	testl $2, %eax
+	jz 3b
 5:	keep_arguments
 	leaq -CALL(%rbp), %rdi
 	call calls_enter

@@ -23,6 +23,8 @@ struct xsp_site_costs {
 	double detail_ns; /* added to a hit whose event has sections: a short stack, counters */
 	double detail_program_ns; /* of that hit, the time in the BPF program; 0: not measured */
 	double cold_ns; /* added to a hit of any class when the caches hold other data */
+	uint32_t nop5_called; /* the kernel has made a call of a nop5 with a probe */
+	uint32_t reserved;
 };
 struct xsp_site_costs xsp_site_costs_default(void);
 

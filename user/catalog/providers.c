@@ -10,6 +10,7 @@ static const struct {
 } providers[] = {
 	{"cuda", XSP_PROVIDER_CUDA_CALLS},
 	{"gpu", XSP_PROVIDER_GPU_RECORDS},
+	{"record_function", XSP_PROVIDER_REGIONS},
 	{"torch", XSP_PROVIDER_OPERATORS},
 	{"trace", XSP_PROVIDER_READ},
 	{"trace-cuda", XSP_PROVIDER_READ | XSP_PROVIDER_CUDA_CALLS},

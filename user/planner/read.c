@@ -154,7 +154,8 @@ static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 		if (p->error == 0 && p->place.stack_moves && pm->list.note[0] == '\0')
 			snprintf(pm->list.note, sizeof(pm->list.note), "%s", p->place.note);
 		pm->wanted += xsp_probe_is_wanted(&p->probe);
-		pm->is_agent |= p->probe.action == XSP_ACTION_GPU_WANT;
+		pm->is_agent |= p->probe.action == XSP_ACTION_GPU_WANT &&
+				strcmp(p->probe.provider, xsp_provider_gpu.name) == 0;
 		pm->count++;
 	}
 	return 0;

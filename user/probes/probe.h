@@ -25,6 +25,7 @@
  * later. */
 struct xsp_probe_arguments {
 	struct xsp_args_spec spec;
+	struct xsp_args_kept kept;
 	uint32_t parts; /* enum xsp_torch_parts */
 	uint32_t flavor; /* enum xsp_torch_flavor */
 	bool doubtful; /* the names of the arguments are uncertain */
@@ -135,6 +136,7 @@ enum xsp_gpu_request { /* gpu.h: XSP_GPU_WANT_... */
 		       XSP_WANT_ALL_API = 1 << 6,
 		       XSP_WANT_SHARED = 1 << 7,
 		       XSP_WANT_OPERATORS = 1 << 8,
+		       XSP_WANT_REGIONS = 1 << 9,
 };
 
 struct xsp_provider {

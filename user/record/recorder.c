@@ -101,7 +101,7 @@ static int put_infos(struct xsp_recorder *r)
 		{"filters", filters},
 		{"min duration ns", min_duration}, /* for the timeline */
 		{"max depth", max_depth},
-		{"gpu", o->selection.gpu & ~(unsigned)XSP_WANT_OPERATORS ? "wanted" : "off"},
+		{"gpu", o->selection.gpu & XSP_WANT_ACTIVITY ? "wanted" : "off"},
 		{"counters", counters},
 	};
 	char schedule[XSP_SCHEDULE_TEXT];

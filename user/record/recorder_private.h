@@ -39,6 +39,8 @@ struct recorded_process {
 	bool agent; /* it has the agent, with our probes */
 	bool driver; /* it has the driver of a GPU */
 	bool operators; /* it has operators that its agent is to record */
+	bool regions; /* the same, of record_function.h */
+	bool operators_failed, agent_failed; /* these keep their probes; and so do regions */
 	/* operators.c: the agent is to be loaded into it until then, 0: PyTorch has not come; and that was done, or failed */
 	uint64_t inject_by_ns;
 	bool injected;
@@ -105,7 +107,8 @@ struct xsp_recorder {
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_agent_rings *agents; /* NULL: operators have probes */
-	/* of the process that is looked at, and nodes: address → probe; and how many are operators */
+	/* of the process that is looked at: address → probe, of operators, nodes, ranges, and regions' functions; and how many are
+	 * operators */
 	struct xsp_u64map operators;
 	size_t operator_count;
 	struct xsp_resolver *resolver;
@@ -315,7 +318,7 @@ int xsp_children_put_infos(struct xsp_recorder *r);
 /* Attaches to those born since the last call, for some milliseconds at most. */
 void xsp_children_attach(struct xsp_recorder *r);
 
-/* rings/operators.c: operators by the agent. Where options do not ask for that, these do nothing. */
+/* rings/operators.c: operators and regions by the agent. Where options do not ask for that, these do nothing. */
 int xsp_operators_new(struct xsp_recorder *r);
 void xsp_operators_free(struct xsp_recorder *r);
 /* If there is an agent, puts its file first, and then that of PyTorch. Returns how many these are; 0: not both are there. */
@@ -326,7 +329,7 @@ const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
 						  struct recorded_process *p,
 						  const struct xsp_mapped_files *files);
 /* That is attached to: has the agent begin, and says so, or why it cannot. */
-void xsp_operators_begin(struct xsp_recorder *r, const struct recorded_process *p,
+void xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
 			 const struct xsp_mapped_file *agent);
 /* Has PyTorch come into a process that we have started, and is the agent not there yet? Then it is being loaded, and the
  * rest waits for it. */
@@ -350,6 +353,8 @@ size_t xsp_look_left_out(const struct xsp_recorder *r); /* how many functions */
 bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe); /* anywhere */
 bool xsp_operators_have_agent(const struct xsp_recorder *r); /* any process's */
 /* It has ended, or has become another program; the kernel side's rings are empty. */
+/* Has its agent given up what it records by PyTorch's callbacks? Then the process is looked at again. */
+void xsp_operators_look(struct xsp_recorder *r, struct recorded_process *p);
 int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p);
 /* Adds what was lost. */
 void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s);

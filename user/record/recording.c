@@ -95,11 +95,10 @@ static void take_wishes(struct deciding *d)
 		turn_off(d, XSP_FEATURE_COUNTERS, XSP_WHY_MACHINE);
 }
 
-/* What is read of operators beside their times needs probes. */
+/* What is read of operators beside their times, and sizes and types of their tensors, needs probes. */
 #define BY_PROBES                                                                                  \
-	(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES |          \
-	 XSP_DETAIL_SEQUENCE | XSP_DETAIL_STACKS | XSP_DETAIL_COUNTERS | XSP_DETAIL_FLOPS |        \
-	 XSP_DETAIL_PYTHON)
+	(XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES | XSP_DETAIL_SEQUENCE |        \
+	 XSP_DETAIL_STACKS | XSP_DETAIL_COUNTERS | XSP_DETAIL_FLOPS | XSP_DETAIL_PYTHON)
 
 /* By default in what we start: if it cannot be, or as long as PyTorch is not there, operators have probes, with their lines. */
 static void decide_agent(struct deciding *d)
@@ -112,7 +111,7 @@ static void decide_agent(struct deciding *d)
 		return;
 	if (d->f->lacking & 1U << XSP_FEATURE_AGENT)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_MACHINE);
-	else if (!d->w->operators)
+	else if (!d->w->operators && !d->w->regions)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_NO_OPERATORS);
 	else if (d->w->filtered || d->w->some_threads)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_FILTERED);

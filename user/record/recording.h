@@ -48,6 +48,7 @@ struct xsp_wishes {
 	bool launched; /* -- COMMAND */
 	bool names_probes; /* -e, --gpu-only */
 	bool operators; /* PyTorch's are among what is traced */
+	bool regions; /* those of record_function.h are */
 	bool some_threads; /* -t, --comm */
 	bool filtered; /* --min-duration, --max-depth: spans carry nothing beside their times */
 };

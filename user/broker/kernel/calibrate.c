@@ -225,6 +225,12 @@ static void on_fault(int number)
 	_exit(number);
 }
 
+/* Is there a call now, where the nop was? */
+static bool is_called(void (*nop)(void))
+{
+	return *(const volatile uint8_t *)(uintptr_t)nop == 0xe8;
+}
+
 /*
  * Does a forked child survive a nop5 site that its parent has hit? Linux 6.18 turns the nop into a call to a page that
  * fork does not copy, and the child dies of SIGSEGV there (seen on 6.18.44). Tries it with a child of ours, after the
@@ -272,7 +278,8 @@ int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)
 			time_cold(xsp_calibrate_push) - bare_cold - costs->ns[XSP_SITE_EMULATED];
 		costs->cold_ns = cold > 0 ? cold : 0;
 		xsp_attach_activate(a, false);
-		if (a->kernel.nop5 && !children_survive())
+		costs->nop5_called = is_called(xsp_calibrate_nop5);
+		if (costs->nop5_called && !children_survive())
 			costs->ns[XSP_SITE_NOP5] = INFINITY;
 	}
 	xsp_attach_forget_process(a, getpid());

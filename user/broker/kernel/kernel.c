@@ -138,6 +138,5 @@ void xsp_kernel_probe(struct xsp_kernel *k)
 	k->find_vma = at_least(k->release, 5, 17);
 #if defined(__x86_64__)
 	k->return_calls = at_least(k->release, 6, 11);
-	k->nop5 = at_least(k->release, 6, 18);
 #endif
 }

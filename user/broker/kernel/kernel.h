@@ -24,7 +24,6 @@ struct xsp_kernel {
 	bool late_map_memory; /* BPF_F_NO_PREALLOC in uprobe programs, Linux 6.1, commit
 			       * 96da3f7d489d; by version */
 	bool return_calls; /* return probes end in a system call: x86 Linux 6.11, commit ff474a78cef5; by version */
-	bool nop5; /* optimised 5-byte nop uprobes, x86 Linux 6.18; by version */
 };
 
 void xsp_kernel_probe(struct xsp_kernel *k);

@@ -313,6 +313,7 @@ static struct xsp_args_item item_of(const struct xsp_torch_place *p, unsigned pa
 		if (p->behind && (inputs || p->flag != NONE)) {
 			i.kind = XSP_ARGS_MEMORY;
 			i.element = p->size;
+			i.flag = p->flag != NONE ? p->flag : 0;
 		}
 	}
 	return i;
@@ -387,6 +388,35 @@ bool xsp_torch_build_spec(const struct xsp_torch_schema *s, const struct xsp_tor
 		add_outputs(s, out);
 	out->large = is_large(out);
 	return true;
+}
+
+static void keep(struct xsp_args_kept *k, const struct xsp_torch_place *p, uint8_t offset,
+		 uint8_t how)
+{
+	const uint8_t word = p->word[offset / 8];
+
+	if (word >= XSP_ARGS_WORDS) /* a register that nobody sees */
+		return;
+	k->words |= 1U << word;
+	k->how[word] = how;
+}
+
+struct xsp_args_kept xsp_torch_kept(const struct xsp_torch_call *call)
+{
+	struct xsp_args_kept k = {.words = 0};
+
+	for (size_t i = 0; i < call->count; i++) {
+		const struct xsp_torch_place *p = &call->places[i];
+		if (p->behind || p->form == XSP_TORCH_FORM_NONE)
+			continue;
+		if (p->null_is_none) {
+			keep(&k, p, p->value, XSP_ARGS_KEEP_TRUTH);
+			keep(&k, p, p->length, XSP_ARGS_KEEP_TRUTH);
+		} else if (p->flag != NONE) {
+			keep(&k, p, p->flag, p->flag % 8);
+		}
+	}
+	return k;
 }
 
 /* "Tensor", "Tensor(a)", "Tensor(a!)" and a name; -1: something else. */

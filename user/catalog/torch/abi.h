@@ -87,6 +87,9 @@ enum xsp_torch_parts {
 bool xsp_torch_build_spec(const struct xsp_torch_schema *s, const struct xsp_torch_call *call,
 			  unsigned parts, enum xsp_torch_flavor flavor, struct xsp_args_spec *out);
 
+/* Which words of the call say whether an argument that is no tensor has a value. */
+struct xsp_args_kept xsp_torch_kept(const struct xsp_torch_call *call);
+
 /* The number of tensors that the schema returns, if they can be read, else 0. *list: it is one list
  * of tensors. */
 unsigned xsp_torch_outputs(const struct xsp_torch_schema *s, bool *list);

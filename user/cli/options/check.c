@@ -77,8 +77,10 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "--split is of captures, and none is kept: add -o NAME.xspt"},
 		{w->gpu_only && (o->gpu_off || named),
 		 "--gpu-only collects what the GPU did and nothing else: leave out -e and --gpu=off"},
-		{o->inject && o->gpu_off && !xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS),
-		 "--inject is for GPU activity, which --gpu=off leaves out, and for PyTorch's operators, which are not traced"},
+		{o->inject && o->gpu_off &&
+			 !xsp_selection_asks(&selection,
+					     XSP_PROVIDER_OPERATORS | XSP_PROVIDER_REGIONS),
+		 "--inject is for GPU activity, which --gpu=off leaves out, and for PyTorch's operators and regions, which are not traced"},
 		{o->inject && o->pid_count == 0,
 		 "--inject is for running processes (-p PID): what xsptrace starts loads the agent by itself"},
 		{o->start_at_ns != 0 && o->pid_count == 0,
@@ -167,6 +169,7 @@ int xsp_options_check(struct xsp_options *o, enum xsp_verb verb, struct xsp_erro
 	w->bare = o->pid_count > 0 && !w->names_probes && o->providers_off == 0 &&
 		  o->provider_pattern_count == 0 && !o->inject && !has_trigger(o, OF_SPANS);
 	w->operators = xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS);
+	w->regions = xsp_selection_asks(&selection, XSP_PROVIDER_REGIONS);
 	w->filtered = is_filtered(o);
 	w->some_threads = o->part.cut.tid_count + o->part.cut.comm_count > 0;
 	w->launched = o->rest_count > 0;
@@ -220,6 +223,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o,
 	if (!o->gpu_off && (o->wishes.gpu_only || cuda))
 		s.gpu = o->gpu | XSP_WANT_ACTIVITY;
 	if (r != NULL && xsp_records(r, XSP_FEATURE_AGENT))
-		s.gpu |= XSP_WANT_OPERATORS;
+		s.gpu |= XSP_WANT_OPERATORS |
+			 (xsp_selection_asks(&s, XSP_PROVIDER_REGIONS) ? XSP_WANT_REGIONS : 0);
 	return s;
 }

@@ -292,7 +292,7 @@ const struct xsp_option xsp_option_table[] = {
 	{"agent", 0, RECORD, 0, "[=off]", xsp_take_wish, .topic = XSP_TOPIC_PYTORCH,
 	 .feature = XSP_FEATURE_AGENT, .wanted = "nothing, or off",
 	 .help = "PyTorch's operators by the agent: for tens of ns a\n"
-		 "call, but without arguments, and their lines of\n"
+		 "call, with --shapes at most, and their lines of\n"
 		 "Python are those of samples. On by default with --\n"
 		 "COMMAND, where it is loaded when PyTorch appears,\n"
 		 "unless an option asks for what it cannot read; with\n"

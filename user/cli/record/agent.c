@@ -124,7 +124,7 @@ static int inject(struct xsp_broker *b, pid_t pid, bool quiet, struct xsp_error 
 	return 0;
 }
 
-int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool operators,
+int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, unsigned what,
 		     bool quiet, struct xsp_error *err)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -132,10 +132,12 @@ int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool
 		int rc = look(b, pids[i], &found, err);
 		if (rc < 0)
 			return rc;
-		const bool useful = found.driver || (operators && found.torch);
+		const bool operators = (what & XSP_INJECT_OPERATORS) != 0,
+			   useful = found.driver || (operators && found.torch) ||
+				    (what & XSP_INJECT_REGIONS);
 		if (!useful && !quiet)
 			xsp_say("process %d has not loaded " XSP_DRIVER_FILE
-				"%s: there is nothing to collect, and nothing was injected",
+				"%s: there is nothing to collect, and nothing was injected (regions of record_function.h: -e record_function)",
 				pids[i], operators ? ", nor " XSP_TORCH_FILE : "");
 		if (!useful || found.agent)
 			continue;

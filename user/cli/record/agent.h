@@ -25,7 +25,8 @@ void xsp_agent_prepare(bool quiet);
  * the work. Says one line about each process unless quiet. 0, or a negative errno with the reason for the first process
  * that was refused or failed.
  */
-int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool operators,
+enum xsp_inject_what { XSP_INJECT_OPERATORS = 1 << 0, XSP_INJECT_REGIONS = 1 << 1 };
+int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, unsigned what,
 		     bool quiet, struct xsp_error *err);
 
 #endif

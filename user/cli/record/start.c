@@ -314,11 +314,16 @@ static int inject(struct recording *r, struct xsp_error *err)
 	if (agent->on == XSP_OFF && (filtered || agent->why == XSP_WHY_DETAILS) && !r->o.quiet)
 		xsp_say("operators keep their probes: the agent cannot yet %s",
 			filtered ? "choose calls by duration, depth or thread"
-				 : "read arguments, stacks, lines of Python or counters");
+				 : "read results, values, stacks, lines of Python or counters");
 	if (!r->o.inject)
 		return 0;
-	return xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, agent->on != XSP_OFF,
-				r->o.quiet, err);
+	const unsigned what = agent->on == XSP_OFF
+				      ? 0
+				      : (r->o.wishes.operators ? XSP_INJECT_OPERATORS : 0) |
+						(r->o.wishes.regions && r->o.wishes.names_probes
+							 ? XSP_INJECT_REGIONS
+							 : 0);
+	return xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, what, r->o.quiet, err);
 }
 
 int xsp_record_start_attached(struct recording *r, struct xsp_error *err)

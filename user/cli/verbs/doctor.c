@@ -46,6 +46,12 @@ static void print_settings(void)
 	}
 }
 
+/* Asked of the kernel by a probe of our own. */
+static void print_nop(bool called)
+{
+	row("cheap 5-byte nop", called, "x86-64, Linux 6.18");
+}
+
 static int print_use(void)
 {
 	struct xsp_attach_options options = {.buffer_bytes = 1 << 20, .ranges = true};
@@ -56,6 +62,7 @@ static int print_use(void)
 
 	printf("what will be used\n");
 	if (xsp_attach_new(&options, &a, &err) < 0) {
+		print_nop(false);
 		row("BPF programs", false, err.text);
 		fflush(stdout);
 		options.verbose = true; /* once more, for the kernel's words */
@@ -73,7 +80,8 @@ static int print_use(void)
 	row("attach method", true, methods[xsp_attach_method(a)]);
 	if (xsp_attach_calibrate(a, &costs) < 0)
 		row("price of a hit", false, "could not be measured; estimates use defaults");
-	else
+	else {
+		print_nop(costs.nop5_called);
 		for (int i = 0; i < XSP_SITE_CLASSES; i++) {
 			char text[96];
 			if (isinf(costs.ns[i]))
@@ -87,6 +95,7 @@ static int print_use(void)
 				     : "hit: single-stepped",
 			    true, text);
 		}
+	}
 	xsp_attach_free(a);
 	if (xsp_sideband_new(NULL, &s, NULL) == 0) {
 		bool perf = xsp_sideband_mode(s) == XSP_SIDEBAND_PERF;
@@ -117,7 +126,6 @@ int xsp_cmd_doctor(int argc, char **argv)
 	row("attach cookies", k.bpf_cookie, "Linux 5.15 (7adfc6c9b315)");
 	row("uprobes", k.uprobe_pmu, "perf event source 'uprobe' (Linux 4.17)");
 	row("uprobe_multi", k.uprobe_multi, "Linux 6.6 (89ae89f53d20)");
-	row("cheap 5-byte nop", k.nop5, "x86-64, Linux 6.18");
 	print_settings();
 	return print_use();
 }

@@ -102,6 +102,7 @@ static int make(const struct xsp_torch_module *t, const struct xsp_torch_op *op,
 		free(a);
 		return 0;
 	}
+	a->kept = xsp_torch_kept(call);
 	a->spec.layout = xsp_torch_layouts[t->layout];
 	p->arguments = a;
 	p->detail.entry |= 1U << XSP_SECTION_ARGS;

@@ -164,26 +164,30 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_drain *d = ctx;
 	const struct xsp_drain_options *o = &d->options;
-	const bool is_name = e->kind == XSP_EVENT_NAME;
-	const int rc = is_name ? put_resolved(d, (const void *)e)
-			       : xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1),
-						       e, e->size);
+	const bool is_name = e->kind == XSP_EVENT_NAME,
+		   args = e->kind == XSP_EVENT_ENTRY && (e->flags & XSP_EVENT_SECTIONS);
+	int rc = args && o->sections != NULL ? o->sections(o->ctx, e) : 0;
 
+	if (rc == 0)
+		rc = is_name && (e->flags & NAME_IS_ADDRESS) != 0
+			     ? put_resolved(d, (const void *)e)
+			     : xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1),
+						     e, e->size);
 	if (rc < 0) {
 		d->error = rc;
 		return rc;
 	}
-	if (is_name)
+	if (is_name) /* no hit: the event that follows is one */
 		return 0;
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind);
-	d->totals.cost_ns += XSP_AGENT_RECORD_NS;
-	d->totals.agents_ns += XSP_AGENT_RECORD_NS;
+	const uint32_t cost_ns = XSP_AGENT_RECORD_NS + (args ? XSP_AGENT_ARGS_NS : 0);
+	d->totals.cost_ns += cost_ns;
+	d->totals.agents_ns += cost_ns;
 	if (e->time_ns > d->totals.latest_ns)
 		d->totals.latest_ns = e->time_ns;
 	if (o->costs != NULL)
-		xsp_costs_add(o->costs, e->tid, e->tgid, e->probe, XSP_AGENT_RECORD_NS,
-			      is_entry(e->kind));
+		xsp_costs_add(o->costs, e->tid, e->tgid, e->probe, cost_ns, is_entry(e->kind));
 	if (o->calls != NULL)
 		xsp_calls_see(o->calls, e);
 	return 0;

@@ -17,6 +17,7 @@
 #include "catalog/providers.h"
 #include "catalog/torch/abi.h"
 #include "catalog/torch/records.h"
+#include "record/rings/rings.h"
 
 /* After so many non-tensors where tensors should be, and few tensors, the layout is another. A target may pass garbage,
  * but not mostly. */
@@ -140,6 +141,8 @@ static void use_layout(struct xsp_recorder *r, const struct xsp_planned_module *
 		xsp_broker_detail(r->broker, p->id, &p->probe.detail);
 	}
 	xsp_broker_put_specs(r->broker);
+	if (r->agents != NULL)
+		xsp_agent_rings_read_args(r->agents);
 }
 
 static void give_up(struct xsp_recorder *r, struct layout *l)

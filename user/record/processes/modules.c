@@ -289,21 +289,22 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 
 	if ((*attached && !rest) || is_left_out(r, p, m, f))
 		return 0;
-	uint8_t *spared = p->modules[m->id].spared;
-	for (size_t i = 0; rest && i < m->count; i++) /* the others are there */
-		spared[i] = !spared[i];
-	int rc = rest ? 0 : xsp_operators_spare(r, p, m, &spared);
+	uint8_t *spared, *before = p->modules[m->id].spared;
+	int rc = xsp_operators_spare(r, p, m, &spared);
 	if (rc == 0)
 		rc = xsp_look_leave_out(r, p->pid, m, f);
-	if (rc < 0)
+	if (rc < 0) {
+		free(spared);
 		return rc;
+	}
+	for (size_t i = 0; rest && i < m->count; i++) /* the others are there */
+		before[i] = !before[i] || (spared != NULL && spared[i]);
 	*attached = true;
 	double start = (double)xsp_now_ns();
-	rc = xsp_plan_attach(&r->plan, r->broker, m, spared, p->pid, !p->child && !rest, &done,
-			     err);
-	if (rest)
-		free(spared);
-	p->modules[m->id].spared = rest ? NULL : spared;
+	rc = xsp_plan_attach(&r->plan, r->broker, m, rest ? before : spared, p->pid,
+			     !p->child && !rest, &done, err);
+	free(before);
+	p->modules[m->id].spared = spared;
 	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
 	if (rc == 0)
 		count_late(r, m);
@@ -473,7 +474,7 @@ int xsp_recorder_cannot_record(pid_t pid, int rc, struct xsp_error *err)
 			     (int)pid, strerror(-rc));
 }
 
-/* Has an agent begin that records operators; these are planned, and have no probes yet. */
+/* Has an agent begin that records operators or regions; these are planned, and have no probes yet. */
 static int begin_operators(struct xsp_recorder *r, struct recorded_process *p,
 			   const struct xsp_mapped_files *files, struct xsp_error *err)
 {
@@ -503,7 +504,8 @@ static int plan_files(struct xsp_recorder *r, struct recorded_process *p,
 			rc = begin_operators(r, p, files, err);
 	}
 	note_wanted(r);
-	return rc == 0 && first == 0 ? begin_operators(r, p, files, err) : rc;
+	/* again after the first two: other files have regions */
+	return rc == 0 ? begin_operators(r, p, files, err) : rc;
 }
 
 static XSP_ORDER(by_address, struct xsp_mapped_file, XSP_RISING(start));

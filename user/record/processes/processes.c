@@ -331,6 +331,7 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 			rc = process_has_gone(r, p);
 			continue;
 		}
+		xsp_operators_look(r, p);
 		if (!p->dirty)
 			continue;
 		/* the exec's report includes what follows it */

@@ -3,6 +3,7 @@
 #ifndef XSP_RECORD_CONVERT_H
 #define XSP_RECORD_CONVERT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "xsptrace/event.h"
@@ -14,11 +15,27 @@ enum xsp_ring_record_is {
 	XSP_RECORD_BAD, /* no such kind, flag or function */
 	XSP_RECORD_PART, /* of a name: it stands before its entry */
 	XSP_RECORD_RANGE, /* a range begins or ends; of the event its head is filled */
+	XSP_RECORD_ARGS, /* an entry whose arguments are at the place *name; of it, too */
 };
 
-/* Fills all of the event but its time and thread. `record` is a copy. probes: by function, XSP_RING_NO_PROBE: none. */
+/* What is known of a function in the agent's table. */
+struct xsp_ring_row {
+	uint32_t probe; /* that its events are of; XSP_RING_NO_PROBE: none */
+	uint8_t region; /* xsp_ring_region_kind() */
+	bool named; /* its calls have names of their own */
+};
+/* What the records of a function of record_function.h are, enum xsp_event_kind; XSP_EVENT_INVALID: it is none of these. */
+uint8_t xsp_ring_region_kind(const char *symbol);
+
+union xsp_ring_event {
+	struct xsp_event head;
+	struct xsp_event_range range; /* BEGIN */
+	struct xsp_event_value value;
+};
+/* Fills all of the event but its time, its thread, and a region's name or a call's arguments, of which *name says where they are. `record` is a copy.
+ * rows: by function. */
 enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
-					 const uint32_t *probes, uint32_t functions,
-					 struct xsp_event *e);
+					 const struct xsp_ring_row *rows, uint32_t functions,
+					 union xsp_ring_event *e, uint64_t *name);
 
 #endif

@@ -10,12 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "xsptrace/event.h"
+
 struct xsp_ring_memory {
 	int fd; /* holds the lock */
 	uint64_t inode;
 	struct xsp_rings *head;
 	struct xsp_ring_record *records;
 	enum xsp_ring_clock clock; /* as it was at first */
+	uint32_t stamp; /* of the rows that say how arguments are read: no earlier recording's */
 };
 
 #define LOAD(member) __atomic_load_n(&(member), __ATOMIC_ACQUIRE)
@@ -46,6 +49,10 @@ static int lock_and_map(struct xsp_ring_memory *m, struct xsp_error *err)
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
 				     "the agent is of another version of xsptrace");
 	m->clock = (enum xsp_ring_clock)clock;
+	m->stamp = LOAD(m->head->args_stamp) + 1;
+	m->stamp += m->stamp == 0;
+	__atomic_store_n(&m->head->args_stamp, m->stamp, __ATOMIC_RELEASE);
+	xsp_ring_memory_want_args(m, false);
 	return 0;
 }
 
@@ -86,9 +93,9 @@ enum xsp_ring_clock xsp_ring_memory_clock(const struct xsp_ring_memory *m)
 	return m->clock;
 }
 
-bool xsp_ring_memory_is_active(const struct xsp_ring_memory *m)
+uint32_t xsp_ring_memory_active(const struct xsp_ring_memory *m)
 {
-	return LOAD(m->head->active) != 0;
+	return LOAD(m->head->active);
 }
 
 void xsp_ring_memory_counts(const struct xsp_ring_memory *m, uint64_t *homeless, uint64_t *refused)
@@ -121,6 +128,57 @@ bool xsp_ring_memory_function(const struct xsp_ring_memory *m, uint32_t row, uin
 	memcpy(text, m->head->text + at, length);
 	text[length] = '\0';
 	return true;
+}
+
+bool xsp_ring_memory_name(const struct xsp_ring_memory *m, uint64_t place, char *text,
+			  uint32_t *length, bool *cut)
+{
+	if (place >= XSP_RING_NAMES)
+		return false;
+	const struct xsp_ring_name *name = &m->head->name[place];
+	const uint32_t what = LOAD(name->what), at = LOAD(name->text_at);
+
+	*length = XSP_RING_NAME_LENGTH(what);
+	*cut = (what & XSP_RING_NAME_CUT) != 0;
+	if (!(what & XSP_RING_NAME_THERE) || *length > XSP_NAME_MAX ||
+	    at > XSP_RING_NAMES_TEXT - *length)
+		return false;
+	memcpy(text, m->head->names_text + at, *length);
+	return true;
+}
+
+bool xsp_ring_memory_args(const struct xsp_ring_memory *m, uint64_t place, struct xsp_section *to)
+{
+	if (place >= XSP_RING_NAMES)
+		return false;
+	const struct xsp_ring_name *name = &m->head->name[place];
+	const uint32_t what = LOAD(name->what), at = LOAD(name->text_at),
+		       length = XSP_RING_NAME_LENGTH(what);
+
+	if (!(what & XSP_RING_NAME_THERE) || length < sizeof(*to) || length % 8 != 0 ||
+	    length > XSP_RING_ARGS_MAX || at > XSP_RING_NAMES_TEXT - length)
+		return false;
+	memcpy(to, m->head->names_text + at, length);
+	return to->type == XSP_SECTION_ARGS && to->size == length;
+}
+
+void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
+			       const struct xsp_args_kept *kept, const struct xsp_args_spec *spec)
+{
+	struct xsp_ring_args *to = &m->head->argument[row];
+
+	if (spec != NULL) {
+		/* a thread may read them now: each word is the one or the other */
+		to->kept_words = kept->words;
+		memcpy(to->kept_how, kept->how, sizeof(to->kept_how));
+		to->spec = *spec;
+	}
+	__atomic_store_n(&to->stamp, spec != NULL ? m->stamp : 0, __ATOMIC_RELEASE);
+}
+
+void xsp_ring_memory_want_args(struct xsp_ring_memory *m, bool wanted)
+{
+	__atomic_store_n(&m->head->args, wanted ? m->stamp : 0, __ATOMIC_RELEASE);
 }
 
 struct xsp_ring_state_now xsp_ring_look(const struct xsp_ring_memory *m, unsigned ring)

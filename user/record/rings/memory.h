@@ -23,7 +23,7 @@ void xsp_ring_memory_free(struct xsp_ring_memory *m); /* NULL is allowed */
 /* Of the file itself. Is it the same one? */
 bool xsp_ring_memory_is(const struct xsp_ring_memory *m, uint64_t inode);
 enum xsp_ring_clock xsp_ring_memory_clock(const struct xsp_ring_memory *m);
-bool xsp_ring_memory_is_active(const struct xsp_ring_memory *m);
+uint32_t xsp_ring_memory_active(const struct xsp_ring_memory *m); /* enum xsp_rings_active */
 void xsp_ring_memory_counts(const struct xsp_ring_memory *m, uint64_t *homeless, uint64_t *refused);
 
 /* How often a thread has taken a ring: a new one is not known yet. */
@@ -34,6 +34,18 @@ uint32_t xsp_ring_memory_functions(const struct xsp_ring_memory *m);
 /* The symbol, terminated. False: it has none, or is longer than `size`. */
 bool xsp_ring_memory_function(const struct xsp_ring_memory *m, uint32_t row, uint64_t *address,
 			      char *text, size_t size);
+
+/* A name of a region or a value, at most XSP_NAME_MAX bytes; *cut: it is longer. False: it is not there. */
+bool xsp_ring_memory_name(const struct xsp_ring_memory *m, uint64_t place, char *text,
+			  uint32_t *length, bool *cut);
+
+/* What calls are made with, of the same kind: a section ARGS, of XSP_RING_ARGS_MAX bytes at most. False: it is not there. */
+bool xsp_ring_memory_args(const struct xsp_ring_memory *m, uint64_t place, struct xsp_section *to);
+/* How arguments of the function in this row are read, or NULL: they are not. */
+void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
+			       const struct xsp_args_kept *kept, const struct xsp_args_spec *spec);
+/* From now on: those of the rows that say how. */
+void xsp_ring_memory_want_args(struct xsp_ring_memory *m, bool wanted);
 
 struct xsp_ring_state_now {
 	uint64_t head, lost;

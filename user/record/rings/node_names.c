@@ -43,17 +43,32 @@ static uint64_t add_word(const struct xsp_node_names *n, uint64_t h, uint64_t wo
 	return h ^ h >> 32;
 }
 
+/* Of a text that is padded with zeros to a whole number of words. */
+static uint64_t add_text(const struct xsp_node_names *n, uint64_t h, const char *text,
+			 uint32_t length)
+{
+	uint64_t word;
+
+	h = add_word(n, h, length);
+	for (uint32_t at = 0; at < length; at += sizeof(word)) {
+		memcpy(&word, text + at, sizeof(word));
+		h = add_word(n, h, word);
+	}
+	return h;
+}
+
 /* Probes make different names of one text. */
 static uint64_t hash_of_text(const struct xsp_node_names *n, const struct xsp_node_text *text,
 			     uint32_t probe)
 {
-	uint64_t h = add_word(n, add_word(n, 1, text->length), probe), word;
+	return add_text(n, add_word(n, 1, probe), text->bytes, text->length);
+}
 
-	for (uint32_t at = 0; at < text->length; at += sizeof(word)) {
-		memcpy(&word, text->bytes + at, sizeof(word));
-		h = add_word(n, h, word);
-	}
-	return h;
+uint64_t xsp_node_names_hash(const struct xsp_node_names *n, const char *text, uint32_t length)
+{
+	const uint64_t hash = add_text(n, 3, text, length);
+
+	return hash != 0 ? hash : 1;
 }
 
 struct name_event {

@@ -26,6 +26,8 @@ struct xsp_node_names {
 };
 void xsp_node_names_begin(struct xsp_node_names *n);
 void xsp_node_names_end(struct xsp_node_names *n);
+/* Of a region's or value's name, padded with zeros to a whole number of 8 bytes. Not 0. */
+uint64_t xsp_node_names_hash(const struct xsp_node_names *n, const char *text, uint32_t length);
 
 /* Puts a node's entry, or a range's begin, and before it the event of its name, if that is new. It has none (and is counted,
  * if it is a node's) where the text is not what the record says, or there are too many names. Empties the text. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * operators.c - PyTorch's operators by the agent: finds its memory file in a process, and says which functions it records
- * there. These get no probes in that process; whatever the agent does not record keeps its probes.
+ * operators.c - PyTorch's operators by the agent, and the regions of record_function.h: finds its memory file in a process,
+ * and says which functions it records there. These get no probes in that process; whatever the agent does not record keeps
+ * its probes.
  */
 #include "record/recorder_private.h"
 
@@ -33,14 +34,40 @@
 
 /* ---- what the rings ask for ---- */
 
+static bool is_operator(const struct xsp_probe *p)
+{
+	return p->action == XSP_ACTION_SPAN && strcmp(p->provider, xsp_provider_torch.name) == 0 &&
+	       strncmp(p->symbol, OPERATOR, sizeof(OPERATOR) - 1) == 0;
+}
+
+static bool is_region(const struct xsp_probe *p)
+{
+	return (p->action == XSP_ACTION_RANGE_BEGIN || p->action == XSP_ACTION_RANGE_END ||
+		p->action == XSP_ACTION_VALUE) &&
+	       strcmp(p->provider, xsp_provider_record_function.name) == 0;
+}
+
 static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *symbol)
 {
-	const struct xsp_recorder *r = ctx;
+	struct xsp_recorder *r = ctx;
+	const struct recorded_process *process = xsp_recorder_find(r, pid);
 	const uint32_t *id = xsp_u64map_get(&r->operators, address);
 	const struct xsp_probe *p = id != NULL ? xsp_recorder_probe(r, *id) : NULL;
 
-	(void)pid;
-	return p != NULL && strcmp(p->symbol, symbol) == 0 ? *id : XSP_RING_NO_PROBE;
+	if (p == NULL || strcmp(p->symbol, symbol) != 0 ||
+	    (!is_region(p) && process != NULL && process->operators_failed))
+		return XSP_RING_NO_PROBE;
+	return *id;
+}
+
+static uint32_t opener_of(void *ctx, uint32_t probe)
+{
+	const struct xsp_planned_module *m = xsp_recorder_module(ctx, probe);
+	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
+
+	return p != NULL && p->action == XSP_ACTION_RANGE_END && p->pair < m->count
+		       ? m->probes[p->pair].id
+		       : probe;
 }
 
 static bool is_named(void *ctx, uint32_t probe)
@@ -49,6 +76,18 @@ static bool is_named(void *ctx, uint32_t probe)
 
 	return p != NULL &&
 	       (p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_BEGIN);
+}
+
+/* Not where the recorder has found that it does not know them. */
+static const struct xsp_args_spec *arguments_of(void *ctx, uint32_t probe,
+						const struct xsp_args_kept **kept)
+{
+	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
+
+	if (p == NULL || p->arguments == NULL || !(p->detail.entry & 1U << XSP_SECTION_ARGS))
+		return NULL;
+	*kept = &p->arguments->kept;
+	return &p->arguments->spec;
 }
 
 static void learn_threads(void *ctx, pid_t pid)
@@ -71,6 +110,8 @@ int xsp_operators_new(struct xsp_recorder *r)
 	const struct xsp_agent_rings_options o = {
 		.probe = probe_of,
 		.is_named = is_named,
+		.opener = opener_of,
+		.arguments = r->options.attach.details & XSP_DETAIL_SHAPES ? arguments_of : NULL,
 		.threads = learn_threads,
 		.ctx = r,
 		.mask = (uint32_t)xsp_broker_rings(r->broker, NULL, 0) - 1,
@@ -90,10 +131,13 @@ void xsp_operators_free(struct xsp_recorder *r)
 
 /* ---- which functions ---- */
 
-static bool is_operator(const struct xsp_probe *p)
+/* Does it have no probe there? That of a library that was unloaded and comes again was spared. */
+static bool is_free(const struct recorded_process *p, const struct xsp_planned_module *m, size_t k)
 {
-	return p->action == XSP_ACTION_SPAN && strcmp(p->provider, xsp_provider_torch.name) == 0 &&
-	       strncmp(p->symbol, OPERATOR, sizeof(OPERATOR) - 1) == 0;
+	if (m->id >= p->room || !p->modules[m->id].attached)
+		return true;
+	return p->modules[m->id].spared != NULL && p->modules[m->id].spared[k] &&
+	       is_region(&m->probes[k].probe);
 }
 
 /* The function that evaluates nodes. With sections (a stack, ...) it needs its probe, but then operators do as well. */
@@ -104,7 +148,7 @@ static bool is_node(const struct xsp_probe *p)
 	       strncmp(p->symbol, NODE, sizeof(NODE) - 1) == 0;
 }
 
-/* What probes need of ranges of record_function: functions that begin, name and end them. */
+/* What probes need of PyTorch's ranges: functions that begin, name and end them. */
 static bool is_range(const struct xsp_probe *p)
 {
 	return (p->action == XSP_ACTION_RANGE_BEGIN || p->action == XSP_ACTION_RANGE_END) &&
@@ -112,37 +156,50 @@ static bool is_range(const struct xsp_probe *p)
 	       strcmp(p->name, XSP_TORCH_USER_RANGE) == 0;
 }
 
-/* Operators and nodes of files that the process maps and that have no probes there yet, by their addresses. */
-static size_t collect_operators(struct xsp_recorder *r, const struct recorded_process *p,
-				const struct xsp_mapped_files *files)
+struct count {
+	size_t operators, regions;
+};
+
+/* Adds those of a file by their addresses. */
+static void collect_file(struct xsp_recorder *r, const struct recorded_process *p,
+			 const struct xsp_mapped_file *f, struct count *n)
 {
-	xsp_u64map_free(&r->operators);
-	r->operator_count = 0;
-	for (size_t i = 0; i < files->count; i++) {
-		const struct xsp_mapped_file *f = &files->files[i];
-		const struct xsp_planned_module *m = xsp_plan_find(&r->plan, f);
-		if (m == NULL || (m->id < p->room && p->modules[m->id].attached))
+	const struct xsp_planned_module *m = xsp_plan_find(&r->plan, f);
+
+	for (size_t k = 0; m != NULL && k < m->count; k++) {
+		const struct xsp_probe *probe = &m->probes[k].probe;
+		const bool calls = is_operator(probe), region = is_region(probe);
+		const bool other = is_node(probe) ||
+				   (is_range(probe) && strcmp(probe->symbol, XSP_RING_RANGE) == 0);
+		if ((!calls && !region && !other) || !is_free(p, m, k) ||
+		    /* without memory it keeps its probe */
+		    xsp_u64map_set(&r->operators, f->start - f->offset + probe->offset,
+				   m->probes[k].id) < 0)
 			continue;
-		for (size_t k = 0; k < m->count; k++) {
-			const struct xsp_probe *probe = &m->probes[k].probe;
-			const bool counts = is_operator(probe);
-			const bool range =
-				is_range(probe) && strcmp(probe->symbol, XSP_RING_RANGE) == 0;
-			if ((counts || range ||
-			     is_node(probe)) && /* without memory it keeps its probe */
-			    xsp_u64map_set(&r->operators, f->start - f->offset + probe->offset,
-					   m->probes[k].id) == 0)
-				r->operator_count += counts;
-		}
+		n->operators += calls;
+		n->regions += region;
 	}
-	return r->operator_count;
 }
 
-static const struct xsp_planned_probe *find_wish(const struct xsp_planned_module *agent)
+/* Operators and regions of files that the process maps and that have no probes there yet. */
+static struct count collect(struct xsp_recorder *r, const struct recorded_process *p,
+			    const struct xsp_mapped_files *files)
 {
-	for (size_t i = 0; i < agent->count; i++)
-		if (strcmp(agent->probes[i].probe.symbol, XSP_AGENT_WANT_OPERATORS) == 0)
-			return &agent->probes[i];
+	struct count n = {0, 0};
+
+	xsp_u64map_free(&r->operators);
+	for (size_t i = 0; i < files->count; i++)
+		collect_file(r, p, &files->files[i], &n);
+	r->operator_count = n.operators;
+	return n;
+}
+
+static const struct xsp_planned_probe *find_probe(const struct xsp_planned_module *m,
+						  const char *symbol)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (strcmp(m->probes[i].probe.symbol, symbol) == 0)
+			return &m->probes[i];
 	return NULL;
 }
 
@@ -152,9 +209,17 @@ static bool is_spared(const struct xsp_recorder *r, const struct recorded_proces
 		      const struct xsp_planned_module *m, const struct xsp_planned_probe *probe)
 {
 	if (m->is_agent)
-		return probe == find_wish(m) ? !p->operators : !p->driver;
-	return xsp_agent_rings_serves(r->agents, p->pid, probe->id) ||
-	       (is_range(&probe->probe) && xsp_agent_rings_has_ranges(r->agents, p->pid));
+		return probe == find_probe(m, XSP_AGENT_WANT_OPERATORS) ? !p->operators
+		       : probe == find_probe(m, XSP_AGENT_WANT_REGIONS) ? !p->regions
+									: !p->driver;
+	if (is_range(&probe->probe))
+		return xsp_agent_rings_has_ranges(r->agents, p->pid);
+	/* it raises the semaphore in place of the probes that are spared */
+	if (strcmp(probe->probe.symbol, XSP_RECORD_FUNCTION_LISTEN) == 0)
+		probe = find_probe(m, XSP_RING_ENTER);
+	else
+		return xsp_agent_rings_serves(r->agents, p->pid, probe->id);
+	return probe == NULL || !xsp_agent_rings_serves(r->agents, p->pid, probe->id);
 }
 
 int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p,
@@ -180,14 +245,12 @@ int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p
 bool xsp_operators_want_rest(const struct xsp_recorder *r, const struct recorded_process *p,
 			     const struct xsp_planned_module *m)
 {
-	if (p->modules[m->id].spared == NULL)
-		return false;
-	if (!m->is_agent)
-		return !xsp_agent_rings_has(r->agents, p->pid);
-	const struct xsp_planned_probe *wish = find_wish(m);
-	const bool wished =
-		wish != NULL && p->operators && p->modules[m->id].spared[wish - m->probes];
-	return wished || (p->driver && !p->agent);
+	const uint8_t *spared = p->modules[m->id].spared;
+	bool wished = spared != NULL && m->is_agent && p->driver && !p->agent;
+
+	for (size_t i = 0; spared != NULL && !wished && i < m->count; i++)
+		wished = spared[i] && !is_spared(r, p, m, &m->probes[i]);
+	return wished;
 }
 
 bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe)
@@ -236,9 +299,15 @@ static int open_memory(struct xsp_recorder *r, pid_t pid, struct xsp_ring_memory
 	return rc;
 }
 
-static bool is_at_work(const struct xsp_ring_memory *m)
+static uint32_t wanted(const struct recorded_process *p)
 {
-	return xsp_ring_memory_is_active(m) && xsp_ring_memory_functions(m) > 0;
+	return (p->operators ? XSP_RINGS_OPERATORS : 0) | (p->regions ? XSP_RINGS_REGIONS : 0);
+}
+
+static bool is_at_work(const struct recorded_process *p, const struct xsp_ring_memory *m)
+{
+	return (wanted(p) & ~xsp_ring_memory_active(m)) == 0 &&
+	       (!p->operators || xsp_ring_memory_functions(m) > 0);
 }
 
 /* Waits until the agent has its file, and records. */
@@ -249,7 +318,7 @@ static int wait_for_agent(struct xsp_recorder *r, const struct recorded_process 
 
 	for (;;) {
 		const int rc = *m == NULL ? open_memory(r, p->pid, m, err) : 0;
-		if ((rc < 0 && rc != -EAGAIN) || (*m != NULL && is_at_work(*m)))
+		if ((rc < 0 && rc != -EAGAIN) || (*m != NULL && is_at_work(p, *m)))
 			return rc;
 		if (r->options.stopped != NULL && r->options.stopped(r->options.note_ctx))
 			return xsp_error_set(err, -EINTR, XSP_STATUS_FAILED, "interrupted");
@@ -258,6 +327,18 @@ static int wait_for_agent(struct xsp_recorder *r, const struct recorded_process 
 					     "the agent has not begun within a second");
 		poll(NULL, 0, NAP_MS);
 	}
+}
+
+/* Until the agent has seen that they are wanted: it looks 50 times a second. */
+static void wait_for_arguments(struct xsp_recorder *r, const struct recorded_process *p,
+			       const struct xsp_ring_memory *m)
+{
+	const uint64_t end_ns = xsp_now_ns() + WAIT_NS;
+
+	while (!(xsp_ring_memory_active(m) & XSP_RINGS_ARGS) && xsp_now_ns() < end_ns &&
+	       xsp_process_alive(p->process) &&
+	       !(r->options.stopped != NULL && r->options.stopped(r->options.note_ctx)))
+		poll(NULL, 0, NAP_MS);
 }
 
 /* A library whose entries another tool has put its own functions into: calls through them are seen by probes only. */
@@ -280,38 +361,63 @@ static int check_refused(const struct xsp_ring_memory *m, struct xsp_error *err)
 static void say_probes_stay(struct xsp_recorder *r, const struct recorded_process *p,
 			    const char *why)
 {
-	xsp_recorder_note(r, "operators of process %d have probes, as usual: %s", (int)p->pid, why);
+	xsp_recorder_note(r, "%s of process %d have probes, as usual: %s",
+			  p->operators || r->operator_count > 0 ? "operators" : "regions",
+			  (int)p->pid, why);
 }
 
-static void note_probes_stay(struct xsp_recorder *r, const struct recorded_process *p,
-			     const struct xsp_planned_module *agent, const char *why)
+static void release_wish(struct xsp_recorder *r, const struct recorded_process *p,
+			 const struct xsp_planned_module *agent, const char *symbol)
 {
-	const struct xsp_planned_probe *wish = find_wish(agent);
+	const struct xsp_planned_probe *wish = find_probe(agent, symbol);
 
 	if (wish != NULL)
 		xsp_broker_release_from(r->broker, p->pid, &wish->id, 1, false);
-	say_probes_stay(r, p, why);
 }
 
 static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
 {
 	char all[XSP_UNITS_SIZE], served[XSP_UNITS_SIZE];
-	const size_t count = xsp_agent_rings_functions(r->agents, p->pid);
+	size_t regions;
+	const size_t count = xsp_agent_rings_functions(r->agents, p->pid, &regions);
 
-	xsp_recorder_note(r, "the agent in process %d records %s of %s operators, without probes%s",
-			  (int)p->pid, xsp_format_count(served, count),
-			  xsp_format_count(all, r->operator_count),
-			  r->pythons != NULL ? "; their lines of Python come from samples and waits"
-					     : "");
+	if (p->operators)
+		xsp_recorder_note(
+			r, "the agent in process %d records %s of %s operators, without probes%s",
+			(int)p->pid, xsp_format_count(served, count),
+			xsp_format_count(all, r->operator_count),
+			r->pythons != NULL ? "; their lines of Python come from samples and waits"
+					   : "");
+	else if (regions > 0)
+		xsp_recorder_note(r, "the agent in process %d records its regions, without probes",
+				  (int)p->pid);
 }
 
-static int begin(struct xsp_recorder *r, const struct recorded_process *p, struct xsp_error *err)
+/* Operators keep their probes, and regions do not need them for that. True: the agent records these. */
+static bool go_without_operators(struct xsp_recorder *r, struct recorded_process *p,
+				 const struct xsp_planned_module *agent,
+				 const struct xsp_ring_memory *m, const struct xsp_error *why)
+{
+	if (m == NULL || !p->operators || !p->regions ||
+	    !(xsp_ring_memory_active(m) & XSP_RINGS_REGIONS))
+		return false;
+	release_wish(r, p, agent, XSP_AGENT_WANT_OPERATORS);
+	say_probes_stay(r, p, why->text);
+	p->operators = false;
+	p->operators_failed = true;
+	return true;
+}
+
+static int begin(struct xsp_recorder *r, struct recorded_process *p,
+		 const struct xsp_planned_module *agent, struct xsp_error *err)
 {
 	struct xsp_ring_memory *m = NULL;
 	int rc = wait_for_agent(r, p, &m, err);
 
-	if (rc == 0)
+	if (rc == 0 && p->operators)
 		rc = check_refused(m, err);
+	if (rc < 0 && rc != -EINTR && go_without_operators(r, p, agent, m, err))
+		rc = 0;
 	if (rc < 0) {
 		xsp_ring_memory_free(m);
 		return rc;
@@ -320,9 +426,37 @@ static int begin(struct xsp_recorder *r, const struct recorded_process *p, struc
 	if (rc < 0)
 		return xsp_out_of_memory(err);
 	learn_threads(r, p->pid);
+	if (p->operators && (r->options.attach.details & XSP_DETAIL_SHAPES))
+		wait_for_arguments(r, p, m);
 	note_agent(r, p);
 	/* of nodes and ranges, whose operators have none, they would cost more than they say */
-	return xsp_recorder_decline(r, XSP_DEFAULT_PYTHON);
+	return p->operators ? xsp_recorder_decline(r, XSP_DEFAULT_PYTHON) : 0;
+}
+
+/* Has the agent met all libraries with regions that came? It looks 50 times a second. */
+#define MEET_NS 60000000ULL
+
+static bool are_regions_met(const struct xsp_recorder *r, const struct recorded_process *p)
+{
+	for (size_t i = 0; r->operators.count > 0 && i <= r->operators.mask; i++) {
+		const struct xsp_u64map_slot *s = &r->operators.slots[i];
+		if (s->used && is_region(xsp_recorder_probe(r, s->value)) &&
+		    !xsp_agent_rings_serves(r->agents, p->pid, s->value))
+			return false;
+	}
+	return true;
+}
+
+/* Functions that have come since. */
+static void look_again(struct xsp_recorder *r, const struct recorded_process *p)
+{
+	const uint64_t end_ns = xsp_now_ns() + MEET_NS;
+
+	xsp_agent_rings_look(r->agents, p->pid);
+	while (p->regions && !are_regions_met(r, p) && xsp_now_ns() < end_ns) {
+		poll(NULL, 0, NAP_MS);
+		xsp_agent_rings_look(r->agents, p->pid);
+	}
 }
 
 static const struct xsp_planned_module *find_agent(const struct xsp_recorder *r,
@@ -442,22 +576,43 @@ const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
 						XSP_DRIVER_FILE) != NULL;
 	if (r->agents == NULL)
 		return NULL;
-	const bool any = find_agent(r, files, &file) != NULL && !p->child &&
-			 collect_operators(r, p, files) > 0;
-	p->operators = p->operators || any;
-	return any ? file : NULL;
+	const struct xsp_planned_module *agent = find_agent(r, files, &file);
+	if (agent == NULL || p->child || p->agent_failed)
+		return NULL;
+	const struct count n = collect(r, p, files);
+	if (n.operators + n.regions == 0)
+		return NULL;
+	p->operators = p->operators || (n.operators > 0 && !p->operators_failed);
+	/* also before files with regions are planned: it begins once */
+	p->regions = p->regions || find_probe(agent, XSP_AGENT_WANT_REGIONS) != NULL;
+	return file;
 }
 
-void xsp_operators_begin(struct xsp_recorder *r, const struct recorded_process *p,
+void xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
 			 const struct xsp_mapped_file *agent)
 {
 	const struct xsp_planned_module *m = xsp_plan_find(&r->plan, agent);
 	struct xsp_error why = {0};
 
 	if (xsp_agent_rings_has(r->agents, p->pid))
-		xsp_agent_rings_look(r->agents, p->pid);
-	else if (m != NULL && begin(r, p, &why) < 0)
-		note_probes_stay(r, p, m, why.text);
+		look_again(r, p);
+	else if (m != NULL && begin(r, p, m, &why) < 0) {
+		release_wish(r, p, m, XSP_AGENT_WANT_OPERATORS);
+		release_wish(r, p, m, XSP_AGENT_WANT_REGIONS);
+		say_probes_stay(r, p, why.text);
+		p->agent_failed = true;
+	}
+}
+
+void xsp_operators_look(struct xsp_recorder *r, struct recorded_process *p)
+{
+	if (r->agents == NULL || !xsp_agent_rings_lose_ranges(r->agents, p->pid))
+		return;
+	xsp_recorder_note(
+		r,
+		"the agent in process %d has given up record_function ranges, as this PyTorch makes them in a way that it does not know: they have probes from now on",
+		(int)p->pid);
+	p->dirty = true;
 }
 
 int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p)
@@ -475,6 +630,7 @@ void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s)
 	s->lost_entries += t.lost + t.homeless;
 	s->lost_exits += t.lost + t.homeless;
 	s->lost_other += t.bad;
+	s->lost_names += t.names;
 	if (t.refused > r->gaps[XSP_GAP_SLOTS].count)
 		xsp_recorder_gap(
 			r, XSP_GAP_SLOTS, t.refused - r->gaps[XSP_GAP_SLOTS].count,
@@ -491,13 +647,18 @@ int xsp_operators_put_info(struct xsp_recorder *r)
 	if (t.lost > 0)
 		xsp_recorder_note(
 			r,
-			"%s calls of operators found the agent's memory full, and were lost: xsptrace got too little of a processor (give it one, by taskset or cpuset), or there are too many for it; without --inject the brake keeps them few",
+			"%s calls of operators and regions found the agent's memory full, and were lost: xsptrace got too little of a processor (give it one, by taskset or cpuset), or there are too many for it; without --inject the brake keeps them few",
 			xsp_format_count(count, t.lost));
 	if (t.homeless > 0)
 		xsp_recorder_note(
 			r,
 			"%s calls of operators were lost: the agent records %u threads at a time, and more called some",
 			xsp_format_count(count, t.homeless), XSP_RINGS_COUNT);
+	if (t.names > 0)
+		xsp_recorder_note(
+			r,
+			"%s names of regions, or arguments of operators, were lost: there were more different ones than the agent keeps, or the process has written over its memory",
+			xsp_format_count(count, t.names));
 	if (t.bad > 0)
 		xsp_recorder_note(
 			r,

@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "base/rows/grow.h"
 #include "base/rows/u64map.h"
-#include "record/rings/convert.h"
+#include "record/rings/functions.h"
 #include "record/rings/memory.h"
+#include "record/rings/names.h"
 #include "record/rings/node_names.h"
 #include "record/rings/open_ranges.h"
 #include "record/rings/tsc.h"
 
-#define NAME_SIZE 4096 /* of a symbol */
 /* So long we wait for a record that was begun before later ones and is not there: a signal handler runs in its middle, or
  * has left it by a jump. */
 #define STUCK_NS 1000000000ULL
@@ -37,13 +37,9 @@ struct agent {
 	pid_t pid;
 	struct xsp_ring_memory *memory;
 	struct reader ring[XSP_RINGS_COUNT];
-	uint32_t *probe; /* by function */
-	struct xsp_u64map served; /* the same probes */
+	struct xsp_ring_functions functions;
 	struct xsp_open_ranges open;
-	bool *named; /* by function: its calls have names of their own */
-	size_t named_count;
-	bool ranges; /* those of record_function as well */
-	uint32_t functions; /* that were looked at */
+	struct xsp_ring_names names; /* of regions */
 	uint64_t homeless, refused;
 	uint64_t taken; /* rings whose threads are all known */
 	bool tsc;
@@ -89,10 +85,9 @@ void xsp_agent_rings_put_to(struct xsp_agent_rings *a,
 static void free_agent(struct agent *g)
 {
 	xsp_ring_memory_free(g->memory);
-	xsp_u64map_free(&g->served);
+	xsp_ring_functions_free(&g->functions);
 	xsp_open_ranges_free(&g->open);
-	free(g->probe);
-	free(g->named);
+	xsp_ring_names_free(&g->names);
 	free(g);
 }
 
@@ -139,35 +134,19 @@ bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode)
 	return false;
 }
 
-/* Those that have come since the last look. */
-static void look_at_functions(const struct xsp_agent_rings *a, struct agent *g)
-{
-	const uint32_t count = xsp_ring_memory_functions(g->memory);
-	char name[NAME_SIZE];
-	uint64_t address;
-
-	for (; g->functions < count; g->functions++) {
-		uint32_t probe = XSP_RING_NO_PROBE;
-		if (xsp_ring_memory_function(g->memory, g->functions, &address, name, sizeof(name)))
-			probe = a->options.probe(a->options.ctx, g->pid, address, name);
-		if (probe != XSP_RING_NO_PROBE && xsp_u64map_set(&g->served, probe, 1) < 0)
-			probe = XSP_RING_NO_PROBE;
-		g->probe[g->functions] = probe;
-		g->named[g->functions] = probe != XSP_RING_NO_PROBE &&
-					 a->options.is_named != NULL &&
-					 a->options.is_named(a->options.ctx, probe);
-		g->named_count += g->named[g->functions];
-		g->ranges =
-			g->ranges || (g->named[g->functions] && strcmp(name, XSP_RING_RANGE) == 0);
-	}
-}
-
 void xsp_agent_rings_look(struct xsp_agent_rings *a, pid_t pid)
 {
 	struct agent *g = find(a, pid, NULL);
 
 	if (g != NULL)
-		look_at_functions(a, g);
+		xsp_ring_functions_look(&g->functions, &a->options, pid, g->memory);
+}
+
+void xsp_agent_rings_read_args(struct xsp_agent_rings *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		xsp_ring_functions_read_args(&a->agents[i]->functions, &a->options,
+					     a->agents[i]->memory);
 }
 
 /* A ring whose thread has ended, and which nobody read, is another thread's again. */
@@ -191,21 +170,21 @@ static void take_clock(struct xsp_agent_rings *a)
 int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_memory *memory)
 {
 	struct agent *g = calloc(1, sizeof(*g));
-	uint32_t *probe = calloc(XSP_RING_FUNCTIONS, sizeof(*probe));
-	bool *named = calloc(XSP_RING_FUNCTIONS, sizeof(*named));
 
-	if (g == NULL || probe == NULL || named == NULL ||
+	if (g == NULL || xsp_ring_functions_new(&g->functions) < 0 ||
 	    xsp_grow(&a->agents, &a->room, a->count + 1) < 0) {
+		if (g != NULL)
+			xsp_ring_functions_free(&g->functions);
 		free(g);
-		free(probe);
-		free(named);
 		xsp_ring_memory_free(memory);
 		return -ENOMEM;
 	}
-	*g = (struct agent){.pid = pid, .memory = memory, .probe = probe, .named = named};
+	g->pid = pid;
+	g->memory = memory;
 	g->tsc = xsp_ring_memory_clock(memory) == XSP_RING_TSC;
 	xsp_ring_memory_counts(memory, &g->homeless, &g->refused);
-	look_at_functions(a, g);
+	xsp_ring_functions_look(&g->functions, &a->options, pid, memory);
+	xsp_ring_memory_want_args(memory, a->options.arguments != NULL);
 	for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
 		begin_ring(g, i);
 	if (g->tsc)
@@ -219,29 +198,37 @@ bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t
 {
 	const struct agent *g = find(a, pid, NULL);
 
-	return g != NULL && xsp_u64map_get(&g->served, probe) != NULL;
+	return g != NULL && xsp_u64map_get(&g->functions.served, probe) != NULL;
 }
 
 bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid)
 {
 	const struct agent *g = find(a, pid, NULL);
 
-	return g != NULL && g->ranges;
+	return g != NULL && g->functions.ranges;
+}
+
+bool xsp_agent_rings_lose_ranges(struct xsp_agent_rings *a, pid_t pid)
+{
+	struct agent *g = find(a, pid, NULL);
+
+	return g != NULL && xsp_ring_functions_lose_ranges(&g->functions, g->memory);
 }
 
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (xsp_u64map_get(&a->agents[i]->served, probe) != NULL)
+		if (xsp_u64map_get(&a->agents[i]->functions.served, probe) != NULL)
 			return true;
 	return false;
 }
 
-size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid)
+size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid, size_t *regions)
 {
 	const struct agent *g = find(a, pid, NULL);
 
-	return g != NULL ? g->served.count - g->named_count : 0;
+	*regions = g != NULL ? g->functions.regions : 0;
+	return g != NULL ? g->functions.served.count - *regions - g->functions.named : 0;
 }
 
 /* ---- whose rings ---- */
@@ -402,7 +389,7 @@ static bool place(struct xsp_agent_rings *a, const struct agent *g, struct reade
 	return true;
 }
 
-/* A range ends where its object does: in any order, and on any thread. */
+/* A range of PyTorch ends where its object does: in any order, and on any thread. */
 static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
 		     const struct xsp_ring_record *record, const struct xsp_event *e)
 {
@@ -410,9 +397,11 @@ static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *
 
 	if (e->kind == XSP_EVENT_END && xsp_open_range_end(&g->open, record->value, e, &end))
 		return a->put(a->put_ctx, &end.head);
-	if (e->kind == XSP_EVENT_END)
+	if (e->kind == XSP_EVENT_END ||
+	    (g->functions.ranges_until_ns != 0 && e->time_ns >= g->functions.ranges_until_ns))
 		return 0;
-	if (g->named[record->word >> 48] && xsp_open_range_begin(&g->open, record->value, e))
+	if (g->functions.rows[record->word >> 48].named &&
+	    xsp_open_range_begin(&g->open, record->value, e))
 		return xsp_put_named(&a->names, &r->text, record, e, a->put, a->put_ctx);
 	a->totals.bad++; /* the function has no ranges, or there are too many */
 	return 0;
@@ -421,8 +410,10 @@ static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *
 static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
 			 const struct xsp_ring_record *record, uint64_t time_ns)
 {
-	struct xsp_event e;
-	const enum xsp_ring_record_is is = xsp_ring_convert(record, g->probe, g->functions, &e);
+	union xsp_ring_event e;
+	uint64_t name = 0;
+	const enum xsp_ring_record_is is =
+		xsp_ring_convert(record, g->functions.rows, g->functions.count, &e, &name);
 
 	a->totals.records++;
 	if (record->time < r->last) {
@@ -433,17 +424,23 @@ static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct read
 	if (is == XSP_RECORD_BAD)
 		/* a function that came later has a number as well, and another probe */
 		a->totals.bad += (record->word >> 48) >= xsp_ring_memory_functions(g->memory) ||
-				 (record->word >> 48) < g->functions;
+				 (record->word >> 48) < g->functions.count;
 	if (is == XSP_RECORD_PART)
 		xsp_node_text_add(&r->text, (uint8_t)(record->word >> 40), record);
-	const bool range = is == XSP_RECORD_RANGE;
-	if ((is != XSP_RECORD_GOOD && !range) || !place(a, g, r, time_ns, &e))
+	if (is == XSP_RECORD_PART || is == XSP_RECORD_BAD || is == XSP_RECORD_UNWANTED ||
+	    !place(a, g, r, time_ns, &e.head))
 		return 0;
-	if (range)
-		return put_range(a, g, r, record, &e);
-	if (e.kind == XSP_EVENT_ENTRY && g->named[record->word >> 48])
-		return xsp_put_named(&a->names, &r->text, record, &e, a->put, a->put_ctx);
-	return a->put(a->put_ctx, &e);
+	if (is == XSP_RECORD_ARGS)
+		return xsp_put_args(&g->names, g->memory, name, &e.head, a->put, a->put_ctx);
+	const struct xsp_ring_row *row = &g->functions.rows[record->word >> 48];
+	if (row->region == XSP_EVENT_BEGIN || row->region == XSP_EVENT_VALUE)
+		return xsp_put_region(&g->names, &a->names, g->memory, name, &e, a->put,
+				      a->put_ctx);
+	if (is == XSP_RECORD_RANGE)
+		return put_range(a, g, r, record, &e.head);
+	if (row->named && e.head.kind == XSP_EVENT_ENTRY)
+		return xsp_put_named(&a->names, &r->text, record, &e.head, a->put, a->put_ctx);
+	return a->put(a->put_ctx, &e.head);
 }
 
 /* The records up to `head` that are there, and are from before `before_ns`. `last`: nobody will write what is not there. */
@@ -642,6 +639,8 @@ static void count_at_end(struct xsp_agent_rings *a, struct agent *g)
 		a->totals.refused += refused - g->refused;
 	g->homeless = homeless;
 	g->refused = refused;
+	a->totals.names += g->names.lost;
+	g->names.lost = 0;
 }
 
 #define RINGS_OF_A_THREAD 4

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "xsptrace/event.h"
+#include "xsptrace/args.h"
 
 struct xsp_agent_rings;
 struct xsp_ring_memory;
@@ -29,6 +29,11 @@ struct xsp_agent_rings_options {
 	uint32_t (*probe)(void *ctx, pid_t pid, uint64_t address, const char *symbol);
 	/* Has each call of the probe a name of its own? NULL: none has. */
 	bool (*is_named)(void *ctx, uint32_t probe);
+	/* How a call's arguments are read, and which words of it are kept; NULL: they are not. NULL: none are. */
+	const struct xsp_args_spec *(*arguments)(void *ctx, uint32_t probe,
+						 const struct xsp_args_kept **kept);
+	/* Of a region's function: the probe that its events are of, which is the one that opens it. NULL: its own. */
+	uint32_t (*opener)(void *ctx, uint32_t probe);
 	void *ctx;
 	uint32_t
 		mask; /* a thread's events are in the stream with the number tid & mask; below 64 */
@@ -42,21 +47,26 @@ void xsp_agent_rings_put_to(struct xsp_agent_rings *a,
 
 /* From now on the process's rings are read; takes the memory over. What is in them already is passed over. */
 int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_memory *memory);
-/* Asks for the probes of functions that have come since. Calls of those that nobody has asked for are passed over. */
+/* Asks for the probes of functions that have come since, and again for those of regions that had none. Calls of those that
+ * nobody has asked for are passed over. */
 void xsp_agent_rings_look(struct xsp_agent_rings *a, pid_t pid);
 /* Has it been added, and not ended? */
 bool xsp_agent_rings_has(const struct xsp_agent_rings *a, pid_t pid);
 bool xsp_agent_rings_any(const struct xsp_agent_rings *a);
 /* Is the file with this inode read already? */
 bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode);
+/* How arguments are read has changed. */
+void xsp_agent_rings_read_args(struct xsp_agent_rings *a);
 /* Is the function of this probe recorded there? */
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe);
 /* Are the ranges of record_function? */
 bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid);
-/* ... in any process? */
+/* Has the agent given them up? True only once. */
+bool xsp_agent_rings_lose_ranges(struct xsp_agent_rings *a, pid_t pid);
+/* Is the function of this probe recorded in any process? */
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe);
-/* How many of them, without those whose calls have names of their own. */
-size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid);
+/* How many; without those whose calls have names of their own, and functions of regions: *regions. */
+size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid, size_t *regions);
 /* A thread of the process, which calls itself `ns_tid`. */
 void xsp_agent_rings_thread(struct xsp_agent_rings *a, pid_t pid, uint32_t ns_tid, uint32_t tid);
 /* Only what happens between these times is handed over, or counts as lost. */
@@ -76,7 +86,8 @@ int xsp_agent_rings_nap_ms(const struct xsp_agent_rings *a, int wait_ms);
 
 struct xsp_agent_rings_totals {
 	uint64_t records; /* read, also such as were not handed over */
-	uint64_t lost; /* calls that found their ring full */
+	uint64_t lost; /* calls and regions that found their ring full */
+	uint64_t names; /* of regions, and arguments of calls, that could not be read */
 	uint64_t homeless; /* calls of threads that found no ring */
 	uint64_t bad; /* records that could not be, and jumps of counters */
 	uint64_t refused; /* calls through so many entries of tables of libraries are not seen */
