@@ -4,6 +4,7 @@
 import ctypes
 import glob
 import os
+import re
 import signal
 import stat
 import struct
@@ -79,6 +80,20 @@ def wait_kept(tracer, spans=500):
     """Until so much is in the capture; it writes to it once a second. A span takes up to 30 bytes, packed."""
     wait_for(lambda: bytes_kept(tracer.pid) > 4096 + 30 * spans, 10, "a capture with spans")
 
+
+
+@case
+def into_a_folder(folder):
+    """A capture by the names of host, process and time, and nothing else; the folder is not made."""
+    child, there = looping(), f"{folder}/runs/"
+    done = xsptrace(*EXTRA, "-p", child.pid, "-d", "0.2", "-e", "hot_*", "-o", there, status=OUTPUT)
+    check(there in done.stderr, "the folder's name", done.stderr)
+    os.mkdir(there)
+    xsptrace(*EXTRA, "-p", child.pid, "-d", "0.2", "-e", "hot_*", "-o", there)
+    (name,) = os.listdir(there)
+    check(re.fullmatch(rf"xsptrace\.{re.escape(os.uname().nodename)}\.hot\.{child.pid}\.\d{{8}}-\d{{6}}\.xspt", name), "the name", name)
+    check(spans(folder, there + name) > 0, "spans")
+    equal(os.listdir(folder), ["runs"], "elsewhere")
 
 @case
 def runs_that_fail_keep_what_is_there(folder):

@@ -340,7 +340,7 @@ def disarmed(folder):
 def options(folder):
     """What cannot be meant is refused, before anything is recorded."""
     for words, says in ((["-F", "-o", f"{folder}/x.json"], "-o FOLDER/"),
-                        (["-o", f"{folder}/"], "-F"),
+                        (["-o", f"{folder}/", "-o", f"{folder}/x.json"], "leave out one -o"),
                         (["--on-snapshot", "true"], "-F"),
                         (["--flight-record=30s,1M"], "8M"),
                         (["--flight-record=often"], "30s,512M")):

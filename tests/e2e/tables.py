@@ -378,6 +378,25 @@ def queries(languages="sql"):
         return re.findall(rf"```{languages}\n(.*?)```", f.read(), re.S)
 
 
+FLEET = os.path.join(ROOT, "tools/package/fleet")
+
+
+def fleet_text(name):
+    with open(f"{FLEET}/{name}", encoding="utf-8") as f:
+        return f.read()
+
+
+def fleet_statements(name):
+    text = re.sub(r"^(--|\.).*\n", "", fleet_text(name), flags=re.M)
+    return [s.strip() for s in text.split(";") if s.strip()]
+
+
+def fleet_questions(since_ns):
+    """{title: query}, of regressions since then."""
+    found = re.findall(r"^-- ([^\n]*)\n(SELECT.*?);", fleet_text("questions.sql"), re.S | re.M)
+    return {title.split(":")[0]: query.replace("1793491200000000000", str(since_ns)) for title, query in found}
+
+
 def check_queries(path, limit=20):
     """Those of docs/sql.md, by SQLite's own program, with so many rows."""
     if not shutil.which("sqlite3"):

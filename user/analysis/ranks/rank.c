@@ -10,6 +10,8 @@
 #include "base/rows/search.h"
 #include "base/text.h"
 
+#define LINES_MOST 65536U /* of a rank */
+
 void xsp_ranks_free_gpu(struct rank *k)
 {
 	for (size_t i = 0; i < k->streams.count; i++)
@@ -36,6 +38,7 @@ void xsp_ranks_free_rank(struct rank *k)
 	free(k->held.rows);
 	free(k->groups.rows);
 	xsp_tally_free(&k->sums);
+	xsp_tally_free(&k->lines);
 	free(k->steps.rows);
 	xsp_tally_free(&k->late);
 }
@@ -60,6 +63,23 @@ struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
 {
 	return make ? xsp_tally_row(&k->sums, name, &(struct operator_sum){.name = name})
 		    : xsp_tally_find(&k->sums, name);
+}
+
+struct line_sum *xsp_ranks_line(struct rank *k, uint32_t line, uint32_t in)
+{
+	return xsp_tally_find(&k->lines, xsp_u64_pair(line, in));
+}
+
+int xsp_ranks_add_line(struct rank *k, const struct line_sum *part)
+{
+	const struct line_sum none = {.line = part->line, .in = part->in};
+
+	k->lines.tally.most = LINES_MOST;
+	struct line_sum *sum = xsp_tally_row(&k->lines, xsp_u64_pair(part->line, part->in), &none);
+	if (sum == NULL)
+		return k->lines.tally.error;
+	sum->ns += part->ns;
+	return 0;
 }
 
 int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance *i)

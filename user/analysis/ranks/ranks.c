@@ -376,6 +376,48 @@ static int on_wait(void *ctx, const struct xsp_wait *w)
 	return XSP_PUT(&k->blocked, (struct interval){real(c, w->left_ns), real(c, until)});
 }
 
+/* ---- lines of the program ---- */
+
+/* A rank's main thread, and those that ask for collectives: its others wait most of the time. */
+static int add_line(struct collecting *c, uint32_t pid, uint32_t tid, uint32_t place, uint32_t span,
+		    uint64_t ns)
+{
+	if (place == 0 || (tid != pid && xsp_u64map_get(&c->asks, tid) == NULL))
+		return 0;
+	struct rank *k = rank_of(c, pid);
+	const long line = name_of(c, place - 1);
+	if (k == NULL || line < 0)
+		return -ENOMEM;
+	struct line_sum part = {.line = (uint32_t)line, .ns = (int64_t)ns};
+	/* of a range it is only known that the program was there, and ranges are no operators */
+	if (span != 0 && span <= c->name_count && c->names[span - 1] != NO_INDEX &&
+	    xsp_ranks_sum(k, c->names[span - 1], false) != NULL)
+		part.in = 1 + c->names[span - 1];
+	return xsp_ranks_add_line(k, &part);
+}
+
+static int on_charge(void *ctx, const struct xsp_charge *c)
+{
+	const bool waits = c->kind == XSP_CHARGE_WAITING;
+
+	return add_line(((struct xsp_ranks *)ctx)->now, c->pid, c->tid,
+			waits && c->wait->place != 0 ? c->wait->place : c->place,
+			c->in_span ? c->span + 1 : 0, c->to_ns - c->from_ns);
+}
+
+/* Where no span says the line: in none, or in one of native code. */
+static int on_sample(void *ctx, const struct xsp_sample *s)
+{
+	const uint32_t place = s->own_place != 0 || s->own_function == 0
+				       ? s->own_place
+				       : (s->path[s->own_function - 1] & ~XSP_PATH_FRAME) + 1;
+
+	if (s->in_span && s->span == 0)
+		return 0;
+	return add_line(((struct xsp_ranks *)ctx)->now, s->pid, s->tid, place, s->span,
+			s->period_ns);
+}
+
 /* ---- the GPU ---- */
 
 static struct kernel_name *kernel_name(struct collecting *c, const char *text)
@@ -498,7 +540,9 @@ struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 					  .step = on_step,
 					  .gpu = on_activity,
 					  .untimed = on_activity,
-					  .wait = on_wait};
+					  .wait = on_wait,
+					  .charge = on_charge,
+					  .sample = on_sample};
 }
 
 /* ---- after its run ---- */

@@ -97,6 +97,13 @@ struct operator_sum {
 	uint64_t bytes, sized;
 };
 
+/* Time at a line of the program, in or below calls of one operator, or in none. */
+struct line_sum {
+	uint32_t line;
+	uint32_t in; /* 1 + the operator's name; 0: none */
+	int64_t ns;
+};
+
 struct rank_step {
 	int64_t start_ns, end_ns;
 	uint64_t number;
@@ -138,6 +145,7 @@ struct rank {
 	XSP_ARRAY(struct held) held; /* the same as `stood`, with sums; sorted and disjoint */
 	XSP_ARRAY(struct group) groups;
 	XSP_TALLY(struct operator_sum) sums; /* by name */
+	XSP_TALLY(struct line_sum) lines;
 	XSP_ARRAY(struct rank_step) steps;
 	XSP_TALLY(struct lateness) late; /* by name */
 	/* Over all matched collectives. */
@@ -215,6 +223,9 @@ int64_t xsp_ranks_median(int64_t *values, size_t count);
 /* The job's index of a name, or -ENOMEM. */
 long xsp_ranks_name(struct xsp_ranks *j, const char *text);
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make);
+/* NULL if that much is not known of the rank. */
+struct line_sum *xsp_ranks_line(struct rank *k, uint32_t line, uint32_t in);
+int xsp_ranks_add_line(struct rank *k, const struct line_sum *part); /* or -ENOMEM */
 int xsp_ranks_add_instance(struct rank *k, uint32_t group,
 			   const struct instance *i); /* or -ENOMEM */
 /* The step that contains a time by the rank's own clock; NULL: none. */

@@ -411,21 +411,41 @@ struct excess {
 	double calls, others_calls;
 };
 
-/* Median over the other ranks, for each unit. Counts are in thousandths: it is an integer. */
-static double others_median(struct found *f, size_t rank, uint32_t name, bool calls)
+/* A figure of a rank. Counts are in thousandths: the median is an integer. */
+typedef double figure_fn(struct rank *k, const void *of);
+
+static double calls_of(struct rank *k, const void *of)
+{
+	const struct operator_sum *s = xsp_ranks_sum(k, *(const uint32_t *)of, false);
+
+	return s != NULL ? 1000 * (double)s->calls : 0;
+}
+
+static double self_of(struct rank *k, const void *of)
+{
+	const struct operator_sum *s = xsp_ranks_sum(k, *(const uint32_t *)of, false);
+
+	return s != NULL ? (double)s->self_ns : 0;
+}
+
+static double line_of(struct rank *k, const void *of)
+{
+	const struct line_sum *at = of, *s = xsp_ranks_line(k, at->line, at->in);
+
+	return s != NULL ? (double)s->ns : 0;
+}
+
+/* Median over the other ranks, for each unit. */
+static double others_median(struct found *f, size_t rank, figure_fn *figure, const void *of)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->job->count; i++) {
 		struct rank *k = &f->job->ranks[i];
-		const struct operator_sum *s = xsp_ranks_sum(k, name, false);
-		const double value = s == NULL ? 0
-				     : calls   ? 1000 * (double)s->calls
-					       : (double)s->self_ns;
 		if (i != rank)
-			f->scratch[n++] = (int64_t)(value / units_of(k, f->unit));
+			f->scratch[n++] = (int64_t)(figure(k, of) / units_of(k, f->unit));
 	}
-	return (double)xsp_ranks_median(f->scratch, n) / (calls ? 1000 : 1);
+	return (double)xsp_ranks_median(f->scratch, n);
 }
 
 static struct excess excess_of(struct found *f, size_t rank, const struct operator_sum *sum)
@@ -436,11 +456,43 @@ static struct excess excess_of(struct found *f, size_t rank, const struct operat
 			   .waits = sum->waits,
 			   .own = (double)sum->self_ns / units,
 			   .calls = (double)sum->calls / units,
-			   .others = others_median(f, rank, sum->name, false),
-			   .others_calls = others_median(f, rank, sum->name, true)};
+			   .others = others_median(f, rank, self_of, &sum->name),
+			   .others_calls = others_median(f, rank, calls_of, &sum->name) / 1000};
 
 	e.ns = (e.own - e.others) * units;
 	return e;
+}
+
+/*
+ * The line of the program at which the rank spends most time beyond the others, in the operator or (0) in none. Shown if it
+ * explains as much of the lateness as an operator must.
+ */
+static void add_line(struct found *f, const struct rank *k, uint32_t in)
+{
+	const size_t rank = (size_t)(k - f->job->ranks);
+	const double units = units_of(k, f->unit);
+	const struct line_sum *most = NULL;
+	double most_ns = OPERATOR_SHARE * (double)k->late_ns / units, most_others = 0;
+
+	for (size_t i = 0; i < k->lines.count; i++) {
+		const struct line_sum *at = &k->lines.rows[i];
+		const double own = (double)at->ns / units;
+		if (at->in != in || own <= most_ns)
+			continue;
+		const double others = others_median(f, rank, line_of, at);
+		if (own - others <= most_ns)
+			continue;
+		most = at;
+		most_ns = own - others;
+		most_others = others;
+	}
+	if (most == NULL)
+		return;
+	xsp_finding_text(&f->finding, "line", "line", f->job->names.rows[most->line]);
+	xsp_finding_ns(&f->finding, "line_ns", "its time there by unit",
+		       (uint64_t)((double)most->ns / units));
+	xsp_finding_ns(&f->finding, "line_others_ns", "median of the others there",
+		       (uint64_t)most_others);
 }
 
 /* Fills in what both findings have: the rank, the amount, and a place to look at. `what`: an
@@ -492,6 +544,7 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 	xsp_finding_flag(g, "calls_more", more);
 	xsp_finding_flag(g, "on_gpu", !more && e->gpu);
 	xsp_finding_flag(g, "on_cpu", !more && !e->gpu);
+	add_line(f, k, 1 + e->name);
 	xsp_rule_found(&f->rules, g);
 }
 
@@ -501,6 +554,8 @@ static void report_late(struct found *f, const struct rank *k, const struct late
 	begin_finding(f, k, l, part, f->job->names.rows[l->name]);
 	xsp_finding_ns(&f->finding, "late_mean_ns", NULL,
 		       (uint64_t)(l->sum_ns / (int64_t)l->times));
+	xsp_finding_text(&f->finding, "unit", NULL, unit_names[f->unit]);
+	add_line(f, k, 0);
 	xsp_rule_found(&f->rules, &f->finding);
 }
 

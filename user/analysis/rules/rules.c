@@ -185,7 +185,7 @@ const struct xsp_rule xsp_rules[] = {
 	 "a rank of a job is slower in an operator than others, and comes late to collectives",
 	 "captures of several ranks", xsp_rule_ranks, false,
 	 .title =
-		 "{who} is slow in {operator:200}: {operator_ns} {unit}, {others_ns} on the others; it comes to collectives {late_ns} late in all",
+		 "{who} is slow in {operator:200}[ at {line:200}]: {operator_ns} {unit}, {others_ns} on the others; it comes to collectives {late_ns} late in all",
 	 .advice =
 		 "[calls_more|it calls {operator:200} {calls:3g} times {unit}, the others {others_calls:3g} times: give the ranks the same "
 		 "work][!calls_more|{operator:200} is called as often as on the others ({calls:3g} times {unit}; {others_calls:3g}): look at what it is given "
@@ -196,8 +196,8 @@ const struct xsp_rule xsp_rules[] = {
 	 .title =
 		 "{who} comes last to {late_times:d} of {late_calls:d} collectives: to {collective:200} late by {late_mean_ns} in the mean, {late_max_ns} at most",
 	 .advice =
-		 "no operator takes so much longer there: look at what that process does before {collective:200} outside of operators (input, Python, other programs "
-		 "on its processors; --waits and --python tell)"},
+		 "no operator takes so much longer there: look at [!line|what that process does before {collective:200} outside of operators (input, Python, other "
+		 "programs on its processors; --waits and --python tell)][line|{line:200}: {line_ns} {unit}, {line_others_ns} on the others]"},
 	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
 	 "a GPU is idle for at least that share of the time from its first to its last work",
 	 "GPU activity", xsp_rule_gpu_idle, false,

@@ -133,8 +133,10 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		{o->flight && (o->max_size > 0 || o->min_free > 0 || o->split_ns > 0 ||
 			       o->split_bytes > 0),
 		 "--max-size, --min-free and --split are of a capture that is written as it comes: leave them out, or -F"},
-		{!o->flight && (o->folder != NULL || o->on_snapshot != NULL),
-		 "-o FOLDER/ and --on-snapshot are for the snapshots of -F: add that, or give -o a file"},
+		{!o->flight && o->on_snapshot != NULL,
+		 "--on-snapshot is for the snapshots of -F: add that"},
+		{o->folder != NULL && o->outputs.count > 0,
+		 "-o FOLDER/ gives the capture a name of its own there, and xsptrace export makes other formats of it: leave out one -o"},
 		{o->scopes != 0 && selection.providers == 0 &&
 			 selection.provider_pattern_count == 0,
 		 "--scopes is of what providers show, and none is asked for: add -e torch or -e xsigma"},

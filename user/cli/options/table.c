@@ -474,6 +474,7 @@ const struct xsp_option xsp_option_table[] = {
 		 "  .pftrace         Perfetto's own format\n"
 		 "  .db              SQLite database: docs/sql.md\n"
 		 "  .xspt            the capture itself\n"
+		 "FOLDER/: there, xsptrace.HOST.NAME.PID.TIME.xspt\n"
 		 "default: xsptrace.NAME.PID.TIME.xspt and .json.gz\n"
 		 "here"},
 	{"weight", 0, RECORD, 0, "W", xsp_take_weight, .topic = XSP_TOPIC_OUTPUT, .wanted = WEIGHTS,

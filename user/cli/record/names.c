@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/outputs.h"
 #include "cli/record/private.h"
@@ -69,6 +70,17 @@ int xsp_record_prepare_names(struct recording *r, struct xsp_error *err)
 	return r->work != NULL ? 0 : xsp_out_of_memory(err);
 }
 
+/* Hosts that share the folder may have equal processes at the same time. */
+static int name_in_folder(struct recording *r, const char *name, pid_t pid)
+{
+	char host[256] = "", shown[256];
+
+	gethostname(host, sizeof(host) - 1);
+	clean_name(host, shown, sizeof(shown));
+	return asprintf(&r->capture, "%sxsptrace.%s.%s.%d.%s.xspt", r->o.folder, shown, name,
+			(int)pid, r->time);
+}
+
 int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *err)
 {
 	struct xsp_process *p;
@@ -87,7 +99,9 @@ int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *er
 	}
 	r->keep_capture = asked != NULL || r->o.outputs.count == 0;
 	r->may_keep = r->keep_capture || file != NULL;
-	if (asked != NULL)
+	if (r->o.folder != NULL)
+		rc = name_in_folder(r, name, pid);
+	else if (asked != NULL)
 		rc = asprintf(&r->capture, "%s", asked);
 	else if (file != NULL)
 		rc = asprintf(&r->capture, "%s.xspt", file);
@@ -101,7 +115,7 @@ int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *er
 		r->capture = xsp_record_part_name(r->whole, r->part);
 		rc = r->capture != NULL ? 0 : -1;
 	}
-	if (rc >= 0 && r->o.outputs.count == 0)
+	if (rc >= 0 && r->o.outputs.count == 0 && r->o.folder == NULL)
 		rc = asprintf(&r->default_json, "xsptrace.%s.%d.%s.json.gz", name, (int)pid,
 			      r->time);
 	return rc < 0 ? xsp_out_of_memory(err) : 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -38,6 +39,19 @@ static void drop_counters(struct recording *r)
 	o->counter_count = kept;
 	if (kept == 0)
 		r->facts.lacking |= 1U << XSP_FEATURE_COUNTERS;
+}
+
+/* Programs of the kernel side go by the numbers of the root namespace, which nobody in another one knows. */
+static void look_at_namespace(struct recording *r)
+{
+	static const ino_t root = 0xEFFFFFFCU; /* the kernel's PROC_PID_INIT_INO */
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == root)
+		return;
+	r->facts.lacking |= 1U << XSP_FEATURE_WAITS | 1U << XSP_FEATURE_PYTHON |
+			    1U << XSP_FEATURE_SAMPLES | 1U << XSP_FEATURE_WAIT_STACKS;
+	xsp_say("xsptrace runs in a PID namespace of its own, where it sees other process numbers than the kernel: waits, samples and Python lines are not recorded. Run it on the host, or with the host's processes (docker run --pid=host)");
 }
 
 /* The kernel finds the memory of a process by the thread that a probe is for, and uprobe_multi takes the main thread
@@ -160,6 +174,7 @@ int xsp_record_start_session(struct recording *r, const char *agent, struct xsp_
 	};
 
 	drop_counters(r);
+	look_at_namespace(r);
 	decide(r);
 	r->attach = attach_options(r);
 	return xsp_session_start(&s, &r->broker, err);

@@ -25,7 +25,8 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 	[XSP_SQL_PROCESSES] = {"processes",
 			       COLUMNS({"process_id", NUMBER}, {"pid", NUMBER},
 				       {"parent_id", NUMBER_OR_NULL}, {"name", TEXT},
-				       {"command_line", TEXT_OR_NULL}, {"program", TEXT_OR_NULL}),
+				       {"command_line", TEXT_OR_NULL}, {"program", TEXT_OR_NULL},
+				       {"job", TEXT_OR_NULL}, {"rank", NUMBER_OR_NULL}),
 			       "process_id"},
 	[XSP_SQL_THREADS] = {"threads",
 			     COLUMNS({"thread_id", NUMBER}, {"process_id", NUMBER}, {"pid", NUMBER},
@@ -179,6 +180,16 @@ const struct xsp_sql_view xsp_sql_views[] = {
 	 " FROM (SELECT run, thread_id, name_id, " CALLS_OF
 	 " FROM spans GROUP BY run, thread_id, name_id) g JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) o JOIN (SELECT run, thread_id, pid, tid, name AS thread "
 	 "FROM threads) t USING (run, thread_id)) p JOIN " RUNS},
+	{"operators_by_rank",
+	 "SELECT run, host, run_start_ns, job, rank, pid, tid, file, line, function, name, " CALLS
+	 " FROM (SELECT run, job, rank, pid, tid, file, line, function, name, " CALLS
+	 " FROM (SELECT run, process_id, pid, tid, file, line, function, name, " CALLS
+	 " FROM (SELECT run, thread_id, file, line, function, name, " CALLS
+	 " FROM (SELECT run, thread_id, line_id, name, " CALLS
+	 " FROM (SELECT run, thread_id, line_id, name_id, " CALLS_OF
+	 " FROM spans GROUP BY run, thread_id, line_id, name_id) g JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) o LEFT JOIN (SELECT run, line_id, NULLIF(file, '') AS file, "
+	 "line, NULLIF(function, '') AS function FROM lines) l USING (run, line_id)) p JOIN (SELECT run, thread_id, process_id, pid, tid FROM threads) t USING (run, thread_id)) q LEFT JOIN (SELECT "
+	 "run, process_id, job, rank FROM processes) k USING (run, process_id)) m JOIN " RUNS},
 	{"operators_by_line",
 	 "SELECT run, file, line, function, name, " CALLS " FROM (SELECT run, line_id, name, " CALLS
 	 " FROM (SELECT run, line_id, name_id, " CALLS_OF

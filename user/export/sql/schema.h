@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#define XSP_SQL_VERSION "2"
+#define XSP_SQL_VERSION "3"
 
 enum xsp_sql_table {
 	XSP_SQL_META,

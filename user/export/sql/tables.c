@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "catalog/job_variables.h"
 #include "catalog/wait_reasons.h"
 #include "model/run_stats.h"
 #include "timeline/cut.h"
@@ -72,6 +73,21 @@ static void put_run(struct xsp_export *x)
 		    INTEGER(xsp_capture_how_ended(x->view.reader) == XSP_CAPTURE_COMPLETE));
 }
 
+static void put_process(struct xsp_export *x, const struct xsp_capture_process *p)
+{
+	char name[256], job[256];
+	uint32_t rank = 0;
+	const bool has_job = xsp_capture_variable(p, XSP_JOB_SLURM_JOB_ID, job, sizeof(job)) ||
+			     xsp_capture_variable(p, XSP_JOB_TORCHELASTIC_RUN_ID, job, sizeof(job)),
+		   has_rank = xsp_capture_variable_number(p, XSP_JOB_RANK, &rank);
+
+	xsp_run_process_name(x->view.reader, p->pid, name, sizeof(name));
+	XSP_SQL_PUT(database_of(x)->rows, XSP_SQL_PROCESSES, INTEGER(p->pid),
+		    INTEGER(p->ns_pid != 0 ? p->ns_pid : p->pid), IF(p->parent != 0, p->parent),
+		    TEXT(name), TEXT(p->cmdline), TEXT(p->exe), TEXT(has_job ? job : NULL),
+		    IF(has_rank, rank));
+}
+
 static void put_processes(struct xsp_export *x)
 {
 	struct xsp_sql *rows = database_of(x)->rows;
@@ -81,17 +97,9 @@ static void put_processes(struct xsp_export *x)
 
 	for (size_t i = 0; i < count; i++)
 		xsp_sql_note(rows, xsp_u64map_set(&last, all[i].pid, (uint32_t)i));
-	for (size_t i = 0; i < count && xsp_sql_error(rows) == 0; i++) {
-		const struct xsp_capture_process *p = &all[i];
-		char name[256];
-		if (*xsp_u64map_get(&last, p->pid) != i)
-			continue;
-		xsp_run_process_name(x->view.reader, p->pid, name, sizeof(name));
-		XSP_SQL_PUT(rows, XSP_SQL_PROCESSES, INTEGER(p->pid),
-			    INTEGER(p->ns_pid != 0 ? p->ns_pid : p->pid),
-			    IF(p->parent != 0, p->parent), TEXT(name), TEXT(p->cmdline),
-			    TEXT(p->exe));
-	}
+	for (size_t i = 0; i < count && xsp_sql_error(rows) == 0; i++)
+		if (*xsp_u64map_get(&last, all[i].pid) == i)
+			put_process(x, &all[i]);
 	xsp_u64map_free(&last);
 }
 
