@@ -340,6 +340,19 @@ def clock_of_a_time_namespace(folder):
 
 
 @case
+def numbers_of_a_pid_namespace(folder):
+    """The kernel's numbers of processes are others there, and nothing would be recorded."""
+    inside = ["unshare", "-pf", "--mount-proc"]
+    if run([*inside, "true"]).returncode:
+        raise Skip("no PID namespaces here")
+    out = f"{folder}/t.xspt"
+    done = run([*inside, XSPTRACE, "-o", out, "--", "sleep", 0.1])
+    equal(done.returncode, KERNEL, f"status: {done.stderr}")
+    one_line(done, "PID namespace")
+    check(not os.path.exists(out), "something was written")
+
+
+@case
 def bad_options(folder):
     child = idle()
     for arguments in (["--no-such-option"], [], ["-p"], ["-p", child.pid, "-d", "x"],

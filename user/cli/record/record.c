@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -284,6 +285,20 @@ static int check_clock(struct xsp_error *err)
 		s);
 }
 
+#define FIRST_PID_NAMESPACE 0xeffffffcU /* PROC_PID_INIT_INO (Linux' include/linux/proc_ns.h) */
+
+/* The kernel side knows processes by their numbers in the first one, and would find none of ours. */
+static int check_numbers(struct xsp_error *err)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) != 0 || st.st_ino == FIRST_PID_NAMESPACE)
+		return 0;
+	return xsp_error_set(
+		err, -ENOTSUP, XSP_STATUS_KERNEL,
+		"xsptrace runs in a PID namespace (a container's), where processes have other numbers than for the kernel: run it in the host's (docker run --pid=host, Kubernetes: hostPID: true)");
+}
+
 static char *join_arguments(int argc, char **argv)
 {
 	size_t size = 1;
@@ -364,7 +379,7 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 
 	if (!xsp_options_take(argc, argv, verb, &r.o, &status)) {
 		; /* nothing is left to do */
-	} else if (check_clock(&err) < 0) {
+	} else if (check_clock(&err) < 0 || check_numbers(&err) < 0) {
 		status = xsp_say_error(&err);
 	} else if (r.o.dry_run) {
 		status = xsp_list_run(&r.o, true);
