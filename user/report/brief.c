@@ -16,6 +16,8 @@
 #define LINES 23 /* the prompt has the last one */
 #define FINDINGS 3
 #define FINDING_INDENT 11
+#define TITLE_LINES 2
+#define ADVICE_LINES 5U /* less one for each finding */
 #define LABEL_LEAST 24
 #define BAR 14
 #define WIDTH 80
@@ -69,25 +71,34 @@ static const char *recorded_value(const struct brief *b, const char *key)
 	return xsp_text(b->report->section_count > 0 ? b->report->sections[0] : NULL, key);
 }
 
-/* Words from column `at` on, in at most two lines; what has no room is elided. */
-static void put_words(struct brief *b, const char *text, size_t indent)
+/* How much of a text has room in a line: up to its last blank there. */
+static size_t words_of(const char *text, size_t room)
+{
+	size_t end = 0;
+
+	if (xsp_printable(NULL, 0, text, 0) <= room)
+		return strlen(text);
+	for (size_t i = 0; text[i] != '\0' && i <= room; i++)
+		end = text[i] == ' ' ? i : end;
+	return end != 0 ? end : strlen(text);
+}
+
+/* Words from column `indent` on, in at most so many lines; what has no room is elided. */
+static void put_words(struct brief *b, const char *text, size_t indent, unsigned lines)
 {
 	const size_t room = b->width - indent;
 	char all[XSP_REPORT_TEXT], rest[XSP_REPORT_TEXT];
-	size_t end = 0;
+	const char *at = all;
 
 	xsp_printable(all, sizeof(all), text, 0);
-	if (xsp_printable(NULL, 0, all, 0) > room)
-		for (size_t i = 0; all[i] != '\0' && i <= room; i++)
-			end = all[i] == ' ' ? i : end;
-	if (end == 0) {
-		fprintf(b->f, "%s\n", all);
+	for (size_t n; lines > 1 && (n = words_of(at, room)) < strlen(at); lines--) {
+		fprintf(b->f, "%.*s\n%*s", (int)n, at, (int)indent, "");
+		at += n + 1;
 		b->lines++;
-		return;
 	}
-	elide_end(rest, sizeof(rest), all + end + 1, room);
-	fprintf(b->f, "%.*s\n%*s%s\n", (int)end, all, (int)indent, "", rest);
-	b->lines += 2;
+	elide_end(rest, sizeof(rest), at, room);
+	fprintf(b->f, "%s\n", rest);
+	b->lines++;
 }
 
 /* The step that a trigger was about is the slowest one: what it has that others have not. */
@@ -103,7 +114,7 @@ static void put_slowest_step(struct brief *b)
 	snprintf(text, sizeof(text), "the slowest step, %s: %.300s; it alone: --from step:%.0f",
 		 xsp_format_ns(time, (uint64_t)xsp_row_number(t, 0, "time_ns")),
 		 longer != NULL ? longer : "", xsp_row_number(t, 0, "step"));
-	put_words(b, text, 0);
+	put_words(b, text, 0, TITLE_LINES);
 }
 
 /* Why it was written, if it is a snapshot. */
@@ -114,14 +125,14 @@ static void end_head(struct brief *b)
 
 	if (why != NULL) {
 		snprintf(text, sizeof(text), "snapshot: %s", why);
-		put_words(b, text, 0);
+		put_words(b, text, 0, TITLE_LINES);
 	}
 	if (b->how->moment != NULL) {
 		snprintf(text, sizeof(text), "%s: %s",
 			 strncmp(why != NULL ? why : "", "sig", 3) == 0 ? "at the end in"
 									: "in that time",
 			 b->how->moment);
-		put_words(b, text, 0);
+		put_words(b, text, 0, TITLE_LINES);
 	}
 	if (why != NULL && strncmp(why, "step", 4) == 0)
 		put_slowest_step(b);
@@ -179,7 +190,7 @@ static void put_head(struct brief *b)
 
 /* ---- findings ---- */
 
-static void put_finding(struct brief *b, size_t index)
+static void put_finding(struct brief *b, size_t index, unsigned advice_lines)
 {
 	const struct xsp_report_finding *f = &b->report->findings[index].finding;
 	const struct xsp_severity_look *look = &xsp_severity_looks[f->severity];
@@ -187,12 +198,12 @@ static void put_finding(struct brief *b, size_t index)
 
 	fprintf(b->f, "%s %zu  %-7s%s", b->color ? look->color : "", index + 1, look->name,
 		b->color ? "\033[0m" : "");
-	put_words(b, f->title, FINDING_INDENT);
+	put_words(b, f->title, FINDING_INDENT, TITLE_LINES);
 	if (f->advice == NULL || f->advice[0] == '\0')
 		return;
 	snprintf(text, sizeof(text), "do: %s", f->advice);
 	fprintf(b->f, "%*s", FINDING_INDENT, "");
-	put_words(b, text, FINDING_INDENT);
+	put_words(b, text, FINDING_INDENT, advice_lines);
 }
 
 /* How many would save much: they come first. */
@@ -207,10 +218,13 @@ static size_t grave_findings(const struct xsp_report *r)
 
 static size_t put_findings(struct brief *b)
 {
+	const size_t grave = grave_findings(b->report);
+	const size_t count = grave < FINDINGS ? grave : FINDINGS;
 	size_t i = 0;
 
-	for (; i < FINDINGS && i < grave_findings(b->report) && b->lines < LINES / 2; i++)
-		put_finding(b, i);
+	/* what to do about one alone is said whole */
+	for (; i < count && b->lines < LINES / 2; i++)
+		put_finding(b, i, ADVICE_LINES - (unsigned)count);
 	if (i > 0)
 		line(b, "", "");
 	return i;
@@ -499,7 +513,7 @@ static void put_caveats(struct brief *b)
 {
 	for (size_t i = 0; i < b->report->section_count; i++)
 		if (b->report->sections[i]->caveat != NULL)
-			put_words(b, b->report->sections[i]->caveat, 0);
+			put_words(b, b->report->sections[i]->caveat, 0, TITLE_LINES);
 }
 
 static void put_end(struct brief *b, const char *health, bool more)
@@ -508,10 +522,10 @@ static void put_end(struct brief *b, const char *health, bool more)
 
 	put_caveats(b);
 	if (health != NULL)
-		put_words(b, health, 0);
+		put_words(b, health, 0, TITLE_LINES);
 	if (b->how->files != NULL) {
 		snprintf(text, sizeof(text), "files: %s", b->how->files);
-		put_words(b, text, FILES_INDENT);
+		put_words(b, text, FILES_INDENT, TITLE_LINES);
 	}
 	/* a command is there to be copied: it is never elided */
 	if (b->how->next != NULL)
