@@ -72,8 +72,8 @@ static __always_inline void put_word(struct pt_regs *ctx, const struct xsp_opera
 	*unread |= (__u32)((__u64)failed >> 63) << bit;
 }
 
-static __noinline void xsp_put_word(struct pt_regs *ctx, const struct xsp_operand *o, __u64 *word,
-				    __u32 *unread)
+static __noinline __attribute__((unused)) void
+xsp_put_word(struct pt_regs *ctx, const struct xsp_operand *o, __u64 *word, __u32 *unread)
 {
 	put_word(ctx, o, word, unread, 0);
 }

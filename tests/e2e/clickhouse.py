@@ -642,13 +642,18 @@ def load(capture, output, env, cpu=lambda: 0):
           f"{cpu() - before:.1f} s server), peak {usage.ru_maxrss / 1024:.0f} MB", flush=True)
 
 
-def ask_all(ask, cpu):
-    """How many rows each query of docs/sql.md gives; says how long it took, of processors too."""
+def documented():
+    """(title, query) of docs/sql.md."""
     with open(os.path.join(ROOT, "docs/sql.md"), encoding="utf-8") as f:
         titles = re.findall(r"\n([^\n]+):\n\n```sql\n", f.read())
     equal(len(titles), len(queries()), "titles")
+    return list(zip(titles, queries()))
+
+
+def ask_all(asked, ask, cpu):
+    """How many rows each query gives; says how long it took, of processors too."""
     counts = []
-    for title, query in zip(titles, queries()):
+    for title, query in asked:
         begun, before = time.monotonic(), cpu()
         counts.append(len(ask(query)))
         print(f"    {title[:50]:50} {time.monotonic() - begun:8.2f} s, {cpu() - before:8.2f} s of CPU, {counts[-1]} rows", flush=True)
@@ -666,13 +671,57 @@ def scale(folder):
           [SPANS, SPANS, 1, SPANS], "spans in ClickHouse")
     size = server.number("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'd'")
     print(f"    {size / 1e9:.2f} GB on disk, {size / SPANS:.1f} bytes a span", flush=True)
-    theirs = ask_all(lambda query: server.rows(query)[1], server.cpu)
+    theirs = ask_all(documented(), lambda query: server.rows(query)[1], server.cpu)
     load(capture, database, dict(os.environ))
     size = os.path.getsize(database)
     print(f"    {size / 1e9:.2f} GB on disk, {size / SPANS:.1f} bytes a span", flush=True)
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    equal(ask_all(lambda query: db.execute(query).fetchall(), time.process_time), theirs, "rows of answers")
+    equal(ask_all(documented(), lambda query: db.execute(query).fetchall(), time.process_time), theirs, "rows of answers")
     db.close()
+
+
+def load_in_trouble(server, capture, who):
+    """Half the time the server is killed in mid-load, else xsptrace, which then loads again."""
+    loading = start([XSPTRACE, "export", "-q", capture, "-o", server.url()], env=dict(os.environ, **USER))
+    before = server.number("SELECT count() FROM all_spans")
+    wait_for(lambda: loading.poll() is not None or server.number("SELECT count() FROM all_spans") > before, 60, "rows of the load")
+    check(loading.poll() is None, "it is still loading")
+    if who == "server":
+        server.kill()
+        server.start()
+        equal(loading.wait(timeout=600), 0, "status after the server's end")
+    else:
+        loading.kill()
+        loading.wait()
+        export(capture, server.url())
+
+
+@case(long="recordings of a hundred jobs")
+def scale_of_jobs(folder):
+    """100 jobs of equal size on one server, one after the other, as many spans as XSP_SQL_JOB; of two a load is killed. All are there once."""
+    server, jobs, spans = ClickHouse(folder), 100, int(os.environ.get("XSP_SQL_JOB", 20_000))
+    wall = cpu = ours = 0
+    for job in range(jobs):
+        capture = long_capture(folder, spans)
+        begun, before, used = time.monotonic(), server.cpu(), os.times()
+        if job in (40, 60):
+            load_in_trouble(server, capture, "server" if job == 40 else "xsptrace")
+            continue
+        export(capture, server.url())
+        wall, cpu, ended = wall + time.monotonic() - begun, cpu + server.cpu() - before, os.times()
+        ours += ended.children_user + ended.children_system - used.children_user - used.children_system
+    loaded = (jobs - 2) * spans
+    print(f"  {jobs} jobs of {spans} spans: {loaded / wall:.0f} spans/s, {wall:.0f} s (CPU: {ours:.1f} s xsptrace, {cpu:.1f} s server)", flush=True)
+    equal([int(n) for n in server.query("SELECT count(), uniqExact(run), uniqExact(run, id), max(id) FROM spans").split()],
+          [jobs * spans, jobs, jobs * spans, spans], "spans, runs, different ones")
+    equal(server.number("SELECT count() FROM loads"), jobs, "loads that count")
+    size = server.number("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'd'")
+    print(f"    {size / 1e9:.2f} GB on disk, {size / jobs / spans:.1f} bytes a span", flush=True)
+    begun = time.monotonic()
+    for statement in fleet_statements("tables.clickhouse.sql") + fleet_statements("roll-up.sql"):
+        server.query(statement)
+    print(f"    rolled up in {time.monotonic() - begun:.2f} s", flush=True)
+    ask_all(documented() + list(fleet_questions(0).items()), lambda query: server.rows(query)[1], server.cpu)
 
 
 if __name__ == "__main__":

@@ -77,4 +77,5 @@ def that_are_not_there(folder):
         check(re.fullmatch(r"xsptrace: .*\n", done.stderr), "one line", done.stderr)
 
 
-main(traces=False)
+if __name__ == "__main__":
+    main(traces=False)

@@ -197,7 +197,7 @@ const struct xsp_rule xsp_rules[] = {
 		 "{who} comes last to {late_times:d} of {late_calls:d} collectives: to {collective:200} late by {late_mean_ns} in the mean, {late_max_ns} at most",
 	 .advice =
 		 "no operator takes so much longer there: look at [!line|what that process does before {collective:200} outside of operators (input, Python, other "
-		 "programs on its processors; --waits and --python tell)][line|{line:200}: {line_ns} {unit}, {line_others_ns} on the others]"},
+		 "programs on its processors; --waits and --python tell)][line|{line:200}: at least {line_ns} {unit} (where stacks were read), {line_others_ns} on the others]"},
 	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
 	 "a GPU is idle for at least that share of the time from its first to its last work",
 	 "GPU activity", xsp_rule_gpu_idle, false,
