@@ -386,10 +386,10 @@ Test(rules_callers, connections_to_the_same_peer)
 	xsp_report_free(r);
 }
 
-/* Each expression of arrays makes one: less than half of the time is what that costs. */
+/* Each expression of arrays makes one: less than two fifths of the time is what that costs. */
 Test(rules_callers, pages_of_arrays_in_python)
 {
-	for (uint64_t ms = 4; ms <= 6; ms += 2) {
+	for (uint64_t ms = 3; ms <= 6; ms += 3) {
 		struct builder b;
 		open_callers(&b);
 		put_wait_at(&b, 100, START, ms * MS, IN_TAKE,

@@ -16,7 +16,7 @@ static bool faults(const struct xsp_rule_context *c, const struct xsp_account_fa
 	return xsp_part_waits(c, f, row, XSP_WAIT_FAULT) || xsp_part_runs(c, f, row, why);
 }
 
-#define OF_ARRAYS 0.5 /* each expression of NumPy's makes an array: less is its usual price */
+#define OF_ARRAYS 0.4 /* each expression of NumPy makes an array: less is its usual price */
 
 static void find_faults(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
