@@ -101,7 +101,8 @@ def check_parts(folder, *java):
     got, own = of_function(rows, "computes", "on CPU"), 1e-9 * spent["computes"]
     allowed = 2 * error + 0.1 * own + 0.03
     check(abs(got - own) < allowed, f"computes: {got:.3f} s on CPU, {own:.3f} by its own clock, +- {allowed:.3f}", places)
-    lines = {r["place"] for r in rows if (r["place"] or "").endswith("Parts.computes")}
+    # behind the last safepoint of compiled code nothing tells the line
+    lines = {r["place"] for r in rows if (r["place"] or "").endswith("Parts.computes")} - {"Parts.computes"}
     check(lines and lines <= {f"Parts.java:{n} Parts.computes" for n in (12, 13, 14, 15)}, "its lines", lines)
     for function, least in WAITS.items():
         got, own = of_function(rows, function, "waiting"), 1e-9 * spent[function]
