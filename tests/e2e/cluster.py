@@ -4,6 +4,7 @@
 which one computes more on a planted line and one sleeps on another; a recorder on each node finds the job, and what they write into
 one folder says who is slow, on which node, in which line. The truth is the workload's text and its clock. Started by hand, by Slurm
 (two slurmd and munge) and by Open MPI, whose packages the long tests unpack."""
+import contextlib
 import glob
 import json
 import os
@@ -154,7 +155,7 @@ def by_hand(folder):
     need_two_nodes()
     out, names = f"{folder}/runs/", [f"xsp{os.getpid()}node{n}" for n in range(2)]
     os.mkdir(out)
-    with group(names[0]) as first, group(names[1]) as second:
+    with group(names[0]) as first, group(names[1]) as second, contextlib.ExitStack() as stack:
         nodes = Nodes()
         for rank in range(RANKS):
             n = rank * 2 // RANKS
@@ -162,6 +163,7 @@ def by_hand(folder):
                 **os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "SLURM_JOB_ID": "4242", "GLOO_SOCKET_IFNAME": "veth"})
             with open(f"{(first, second)[n]}/cgroup.procs", "w", encoding="ascii") as f:
                 f.write(str(child.pid))
+            stack.callback(lambda child=child: (child.kill(), child.wait()))
         hosts = wait_ready(folder)
         equal(hosts, ["node0"] * 4 + ["node1"] * 4, "nodes")
         logs = [f"{folder}/recorder{n}" for n in range(2)]
