@@ -108,7 +108,7 @@ def figures(report, rule, subject):
 
 def check_job(folder, captures, hosts, lines=True):
     """analyze names node, rank and line of both. Without lines only who it is: what a PID namespace of its own leaves."""
-    report = json_report("analyze", captures, "--threshold", "straggler=2%", "--threshold", "late-rank=2%", timeout=300)
+    report = json_report("analyze", captures, "--threshold", "straggler=0.1%", "--threshold", "late-rank=0.1%", timeout=300)
     values = report["sections"]["job"]["values"]
     equal((values["ranks"], values["world_size"], values["hosts"]), (RANKS, RANKS, 2), "ranks, world, hosts")
     slow = figures(report, "straggler", f"rank {SLOW}: aten::mm")
