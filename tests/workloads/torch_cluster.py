@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 FOLDER, STEPS, SLOW, LATE = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-PRODUCTS, MORE, NAP = 4, 120, 0.3
+PRODUCTS, MORE, NAP = 4, 600, 0.3
 RANK, SIZE = (int(next(os.environ[n] for n in names if n in os.environ))
               for names in (("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"), ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")))
 
