@@ -4,6 +4,7 @@
  * events use the same ring as the thread's spans, so that their order is certain.
  */
 #include "filter.h"
+#include "mappings.h"
 
 #define XSP_SIGSTOP 19
 #define VM_EXEC 4 /* include/linux/mm.h */
@@ -199,40 +200,27 @@ int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 /* What a system call is about to map something over, or to unmap. */
 struct replaced {
 	struct xsp_move move; /* start and end: of the call, until code is found there */
-	__u64 at; /* where to look */
 	bool unmapped, found;
 };
-#define TRIES 4096 /* some ms */
-#define EBUSY 16
 
 /* Only code with breakpoints has anonymous pages. Libraries are unmapped when they are closed; the
  * program itself is only to move it. */
-static long look_at_replaced(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
+static __noinline void look_at_replaced(struct replaced *r, struct mm_struct *mm, __u64 at)
 {
-	struct replaced *r = ctx;
+	struct vm_area_struct *vma = mapping_at(mm, at);
 	__u64 first = BPF_CORE_READ(vma, vm_start), last = BPF_CORE_READ(vma, vm_end);
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 
-	if (!(BPF_CORE_READ(vma, vm_flags) & VM_EXEC) || !file || !BPF_CORE_READ(vma, anon_vma))
-		return 0;
-	if (r->unmapped &&
-	    BPF_CORE_READ(file, f_inode) != BPF_CORE_READ(vma, vm_mm, exe_file, f_inode))
-		return 0;
+	if (r->found || !vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC) || !file ||
+	    !BPF_CORE_READ(vma, anon_vma))
+		return;
+	if (r->unmapped && BPF_CORE_READ(file, f_inode) != BPF_CORE_READ(mm, exe_file, f_inode))
+		return;
 	r->move.start = r->move.start > first ? r->move.start : first;
 	r->move.end = r->move.end < last ? r->move.end : last;
 	r->move.offset = (BPF_CORE_READ(vma, vm_pgoff) << 12) + r->move.start - first;
 	r->move.inode = BPF_CORE_READ(file, f_inode, i_ino);
 	r->found = true;
-	return 0;
-}
-
-/* -EBUSY: another thread holds the lock of the mappings, for example while it attaches probes. Our task is about to wait for
- * that lock anyway, so trying again costs it no more. */
-static long try_to_look(__u32 n, void *ctx)
-{
-	struct replaced *r = ctx;
-
-	return bpf_find_vma(bpf_get_current_task_btf(), r->at, look_at_replaced, r, 0) != -EBUSY;
 }
 
 static __always_inline bool reads_replaced(struct pt_regs *regs, struct replaced *r)
@@ -288,11 +276,9 @@ int xsp_code_moves(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	if (!reads_replaced((struct pt_regs *)bpf_task_pt_regs(task), &r))
 		return 0;
-	r.at = r.move.start;
-	bpf_loop(TRIES, try_to_look, &r, 0);
-	r.at = r.move.end - 1;
-	if (!r.found)
-		bpf_loop(TRIES, try_to_look, &r, 0);
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	look_at_replaced(&r, mm, r.move.start);
+	look_at_replaced(&r, mm, r.move.end - 1);
 	if (r.found)
 		stop_to_mend(task, tgid, &r.move);
 	return 0;

@@ -112,8 +112,20 @@ struct unix_sock {
 struct task_io_accounting {
 	__u64 rchar, wchar, syscr, syscw;
 };
+struct maple_tree { /* include/linux/maple_tree.h, Linux 6.1 */
+	void *ma_root;
+};
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
 /* include/linux/mm_types.h */
 struct mm_struct {
+	struct maple_tree mm_mt;
 	struct file *exe_file;
 };
 struct vm_area_struct {

@@ -59,8 +59,8 @@ class Recorded:
 
 
 def recordings(now_ns):
-    """Two a week and host for ten weeks, until yesterday."""
-    return [Recorded(1 + 6 * week + i, now_ns - (10 - week) * WEEK + i * DAY, week) for week in range(10) for i in range(6)]
+    """Two a week and host for ten weeks, until two days ago; none is 30 days old to the second, where what is kept ends."""
+    return [Recorded(1 + 6 * week + i, now_ns - (10 - week) * WEEK + i * DAY - DAY // 2, week) for week in range(10) for i in range(6)]
 
 
 # ---- the databases ----

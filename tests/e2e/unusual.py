@@ -79,15 +79,27 @@ def moves_its_code_without_a_cpu(folder):
             other.kill()
 
 
-@case
-def moves_its_code_as_a_child(folder):
-    """It is not the program that was launched, but what that has become or started."""
-    only_x86()
+def moves_as_a_child(folder):
     for options, command in ((["--follow=stop"], "{} && :"), ([], "exec {}")):
         facts = f"{folder}/child.truth"
         inner = command.format(f"{workload('mover')} --calls 400 --out {facts} fixed")
         xsptrace(*options, "-e", "moved_*", "-o", f"{folder}/child.json", "--", "sh", "-c", inner)
         equal(truth(facts)["moved"], True, "it has moved its code")
+
+
+@case
+def moves_its_code_as_a_child(folder):
+    """It is not the program that was launched, but what that has become or started."""
+    only_x86()
+    moves_as_a_child(folder)
+
+
+@case(long="the probes of its libraries come in at that moment in some of fifty runs")
+def moves_its_code_while_probes_come_in(folder):
+    """The lock of its mappings is ours then."""
+    only_x86()
+    for _ in range(50):
+        moves_as_a_child(folder)
 
 
 @case

@@ -83,6 +83,7 @@ def too_old(folder):
     equal(finish(child), 0, "status of the target")
 
 
+MOVES = (("unusual", ("moves_its_code", "moves_its_code_after_unmapping_it"), False),)
 GPU = (("agent_live", ("gpu_records",), True),)
 PYTHON = (("python", ("callers_in_folded_stacks",), True),)
 
@@ -107,6 +108,13 @@ def run_existing(extra, cases=EXISTING):
 def cases_of_e2e(_):
     if RELEASE >= OLDEST:
         run_existing("")
+
+
+@case
+def code_that_moves(_):
+    """Each kernel's own tree of mappings is read (bpf/mappings.h)."""
+    if RELEASE >= (6, 1):
+        run_existing("", MOVES)
 
 
 @case

@@ -22,6 +22,7 @@ struct uprobe_task {
 };
 
 struct task_struct {
+	struct mm_struct *mm;
 	struct sched_entity se;
 	unsigned int __state, flags;
 	void *stack;

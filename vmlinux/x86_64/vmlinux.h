@@ -36,6 +36,7 @@ struct thread_info {
 };
 
 struct task_struct {
+	struct mm_struct *mm;
 	struct thread_info thread_info;
 	struct sched_entity se;
 	unsigned int __state, flags;

@@ -41,15 +41,21 @@ static bool is_hopeless(int code)
 	       code == -EBADF || code == -ENOMEM || code == -EMFILE || code == -ENFILE;
 }
 
+static struct xsp_link link_of(const struct request *b, size_t from, size_t count)
+{
+	return (struct xsp_link){.program = b->program,
+				 .returns = xsp_program_is_return(b->program),
+				 .fd = -1,
+				 .pid = b->pid,
+				 .file = *b->file,
+				 .count = count,
+				 .sites = b->sites + from};
+}
+
 /* The kernel refuses a whole link for one bad site: halves the batch until that site is alone. */
 static int attach_batch(struct request *b, size_t from, size_t count)
 {
-	struct xsp_link link = {.program = b->program,
-				.returns = xsp_program_is_return(b->program),
-				.pid = b->pid,
-				.file = *b->file,
-				.count = count,
-				.sites = b->sites + from};
+	const struct xsp_link link = link_of(b, from, count);
 	int rc = xsp_links_add(b->a, &link);
 
 	if (rc == 0 || is_hopeless(rc))
@@ -105,7 +111,8 @@ static int attach_perf_events(struct request *b, size_t count)
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, thread, b->path,
 									b->sites[i].offset, &opts);
 		if (link != NULL) {
-			int rc = xsp_links_keep_perf(b->a, link, b->program, b->pid, &b->sites[i]);
+			const struct xsp_link one = link_of(b, i, 1);
+			int rc = xsp_links_keep_perf(b->a, link, &one);
 			if (rc < 0)
 				return rc;
 			continue;
@@ -125,9 +132,9 @@ static int attach_tracefs(struct request *b, size_t count)
 	b->done = calloc(count, sizeof(*b->done));
 	if (b->done == NULL)
 		return -ENOMEM;
-	if (!xsp_program_is_return(b->program))
-		rc = xsp_tracefs_attach(b->a, b->pid, b->path, b->program, b->sites, count,
-					b->done);
+	const struct xsp_link all = link_of(b, 0, count);
+	if (!all.returns)
+		rc = xsp_tracefs_attach(b->a, b->path, &all, b->done);
 	if (rc == 0)
 		rc = attach_perf_events(b, count);
 	free(b->done);

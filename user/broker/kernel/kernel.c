@@ -135,7 +135,7 @@ void xsp_kernel_probe(struct xsp_kernel *k)
 	k->uprobe_multi = has_uprobe_multi();
 	k->uprobe_session = k->uprobe_multi && has_uprobe_session();
 	k->late_map_memory = at_least(k->release, 6, 1);
-	k->find_vma = at_least(k->release, 5, 17);
+	k->maple_tree = at_least(k->release, 6, 1);
 #if defined(__x86_64__)
 	k->return_calls = at_least(k->release, 6, 11);
 #endif

@@ -20,7 +20,7 @@ struct xsp_kernel {
 	bool uprobe_session; /* Linux 6.13, commit d920179b3d48 */
 	bool bpf_cookie; /* Linux 5.15, commit 7adfc6c9b315 */
 	bool uprobe_pmu; /* /sys/bus/event_source/devices/uprobe, Linux 4.17 */
-	bool find_vma; /* bpf_find_vma(), Linux 5.17 */
+	bool maple_tree; /* of mappings, bpf/mappings.h, Linux 6.1 */
 	bool late_map_memory; /* BPF_F_NO_PREALLOC in uprobe programs, Linux 6.1, commit
 			       * 96da3f7d489d; by version */
 	bool return_calls; /* return probes end in a system call: x86 Linux 6.11, commit ff474a78cef5; by version */

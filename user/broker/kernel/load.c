@@ -325,7 +325,7 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_detail_large, a->arguments);
 	bpf_program__set_autoload(b->progs.xsp_task_stop, a->stop);
 	bpf_program__set_autoload(b->progs.xsp_code_moves,
-				  (a->stop || a->launched) && a->kernel.find_vma);
+				  (a->stop || a->launched) && a->kernel.maple_tree);
 	bpf_program__set_autoload(b->progs.xsp_sched_switch, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_waking, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_wakeup, a->waits);

@@ -31,7 +31,7 @@ int xsp_changed_code_look(struct xsp_attach *a, const struct xsp_link *link,
 {
 	uint8_t differs[XSP_LINK_SITES];
 
-	if (link->sites == NULL || link->count == 0)
+	if (link->grouped || link->count == 0)
 		return 0;
 	int rc = xsp_verify_sites(link->pid, &link->file, link->sites, link->count, question,
 				  differs);

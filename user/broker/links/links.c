@@ -26,7 +26,7 @@ static void describe(struct xsp_attach *a, const struct xsp_link *link, struct r
 {
 	bool any_semaphore = false;
 
-	const size_t count = link->sites != NULL ? link->count : 0;
+	const size_t count = link->grouped ? 0 : link->count;
 
 	for (size_t i = 0; i < count; i++) {
 		r->offsets[i] = link->sites[i].offset;
@@ -101,25 +101,21 @@ size_t xsp_links_most(void)
 	return getrlimit(RLIMIT_NOFILE, &files) == 0 ? (size_t)files.rlim_cur / 4 * 3 : 512;
 }
 
-int xsp_links_keep_perf(struct xsp_attach *a, struct bpf_link *link, enum xsp_program program,
-			pid_t pid, const struct xsp_attach_site *site)
+int xsp_links_keep_perf(struct xsp_attach *a, struct bpf_link *perf, const struct xsp_link *link)
 {
-	struct xsp_attach_site *copy = site != NULL ? malloc(sizeof(*copy)) : NULL;
+	struct xsp_attach_site *copy = malloc(link->count * sizeof(*copy));
 
-	if ((site != NULL && copy == NULL) ||
-	    xsp_grow(&a->links, &a->link_room, a->link_count + 1) < 0) {
-		bpf_link__destroy(link);
+	if (copy == NULL || xsp_grow(&a->links, &a->link_room, a->link_count + 1) < 0) {
+		bpf_link__destroy(perf);
 		free(copy);
 		return -ENOMEM;
 	}
-	if (copy != NULL)
-		*copy = *site;
-	a->links[a->link_count++] = (struct xsp_link){.program = program,
-						      .fd = -1,
-						      .perf = link,
-						      .pid = pid,
-						      .count = copy != NULL,
-						      .sites = copy};
+	memcpy(copy, link->sites, link->count * sizeof(*copy));
+	a->links[a->link_count] = *link;
+	a->links[a->link_count].fd = -1;
+	a->links[a->link_count].perf = perf;
+	a->links[a->link_count].sites = copy;
+	a->link_count++;
 	return 0;
 }
 

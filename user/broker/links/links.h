@@ -28,8 +28,8 @@ struct xsp_link {
 	pid_t pid;
 	struct xsp_verified_file file; /* the caller keeps its descriptor open */
 	size_t count;
-	/* our own copy once added; NULL: a perf event with many sites */
-	const struct xsp_attach_site *sites;
+	const struct xsp_attach_site *sites; /* our own copy once added */
+	bool grouped; /* a perf event of many sites, which go together */
 };
 
 /* Makes a uprobe_multi link (fd and perf are ignored) and keeps it with a copy of its sites. During a pause it is only
@@ -37,9 +37,8 @@ struct xsp_link {
 int xsp_links_add(struct xsp_attach *a, const struct xsp_link *link);
 /* Makes the link. Its descriptor or a negative errno. */
 int xsp_links_make(struct xsp_attach *a, const struct xsp_link *link);
-/* Takes the perf event over, also if it fails. `site`: its only site, or NULL. */
-int xsp_links_keep_perf(struct xsp_attach *a, struct bpf_link *link, enum xsp_program program,
-			pid_t pid, const struct xsp_attach_site *site);
+/* Takes the perf event over, also if it fails. `link`: what it is of; its sites are copied. */
+int xsp_links_keep_perf(struct xsp_attach *a, struct bpf_link *perf, const struct xsp_link *link);
 
 /* Closes the chosen links (NULL: all) and drops them from the list. Closes many at a time: each waits for the kernel's
  * grace periods. Returns when none of their programs runs any more. */

@@ -79,7 +79,7 @@ static int collect(struct moving *m, bool any)
 	m->count = 0;
 	for (size_t i = 0; i < m->a->link_count && rc == 0; i++) {
 		const struct xsp_link *l = &m->a->links[i];
-		if (l->pid != m->pid || l->sites == NULL || l->count == 0 ||
+		if (l->pid != m->pid || l->count == 0 ||
 		    (m->count > 0 ? l->file.fd != m->file.fd
 				  : (!any && l->file.inode != m->move.inode)))
 			continue;

@@ -123,9 +123,9 @@ static bool looks(const struct xsp_link *link)
 	case XSP_PROGRAM_DETAIL:
 	case XSP_PROGRAM_DETAIL_LARGE:
 	case XSP_PROGRAM_HEAP:
-		return link->sites != NULL;
+		return !link->grouped;
 	default:
-		return xsp_program_is_return(link->program) && link->sites != NULL;
+		return xsp_program_is_return(link->program) && !link->grouped;
 	}
 }
 
@@ -327,10 +327,10 @@ static bool is_out(const struct xsp_link *l)
 	return l->fd < 0 && l->perf == NULL;
 }
 
-/* NULL: no memory, or the link has none. */
+/* NULL: no memory. */
 static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
 {
-	struct xsp_attach_site *sites = l->sites != NULL ? calloc(l->count, sizeof(*sites)) : NULL;
+	struct xsp_attach_site *sites = calloc(l->count, sizeof(*sites));
 
 	if (sites != NULL)
 		memcpy(sites, l->sites, l->count * sizeof(*sites));
@@ -385,7 +385,7 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *changed)
 
 	for (size_t i = 0; i < a->link_count; i++) {
 		struct xsp_link *l = &a->links[i];
-		if (!is_out(l) || l->sites == NULL)
+		if (!is_out(l) || l->grouped)
 			continue;
 		l->count = xsp_changed_code_drop(
 			changed, l->pid, (struct xsp_attach_site *)(uintptr_t)l->sites, l->count);
@@ -410,13 +410,11 @@ struct from_process {
 	struct xsp_u64map changed;
 };
 
-/* A perf event of many sites has sites of all probes. */
 static bool is_to_go(const struct xsp_link *link, const void *ctx)
 {
 	const struct from_process *c = ctx;
 
-	return link->pid == c->pid &&
-	       (link->sites == NULL || xsp_changed_code_any(&c->changed, link));
+	return link->pid == c->pid && (link->grouped || xsp_changed_code_any(&c->changed, link));
 }
 
 int xsp_attach_release_from(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,

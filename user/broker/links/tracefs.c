@@ -108,13 +108,6 @@ static int event_id(const char *tracefs, unsigned number)
 
 /* ---- one event ---- */
 
-/* Sites with different offsets within their pages share an event. */
-struct group {
-	const struct xsp_attach_site *sites;
-	const uint32_t *members; /* indices */
-	size_t count;
-};
-
 static uint32_t page_slot(const struct xsp_attach_site *s)
 {
 	return (uint32_t)s->offset & (XSP_PAGE_SLOTS - 1);
@@ -133,19 +126,19 @@ static int define(int control, int file, unsigned number, const struct xsp_attac
 	return put_line(control, line);
 }
 
-static int set_cookies(struct xsp_attach *a, unsigned number, const struct group *g)
+static int set_cookies(struct xsp_attach *a, unsigned number, const struct xsp_link *g)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < g->count && rc == 0; i++) {
-		const struct xsp_attach_site *s = &g->sites[g->members[i]];
+		const struct xsp_attach_site *s = &g->sites[i];
 		uint32_t key = XSP_COOKIE_KEY(number, s->offset);
 		rc = xsp_map_put(a->bpf->maps.xsp_cookies, &key, &s->cookie);
 	}
 	return rc;
 }
 
-static int open_event(struct xsp_attach *a, pid_t pid, enum xsp_program program, unsigned number)
+static int open_event(struct xsp_attach *a, unsigned number, const struct xsp_link *g)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT};
 	int id = event_id(a->tracefs, number);
@@ -153,22 +146,22 @@ static int open_event(struct xsp_attach *a, pid_t pid, enum xsp_program program,
 	if (id < 0)
 		return id;
 	attr.config = (unsigned)id;
-	int fd = xsp_perf_event_open(&attr, pid, -1);
+	int fd = xsp_perf_event_open(&attr, g->pid, -1);
 	if (fd < 0)
 		return fd;
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = XSP_COOKIE_PAGES | (__u64)number);
 	struct bpf_link *link =
-		bpf_program__attach_perf_event_opts(xsp_attach_program(a, program), fd, &opts);
+		bpf_program__attach_perf_event_opts(xsp_attach_program(a, g->program), fd, &opts);
 	if (link == NULL) {
 		int rc = -errno;
 		close(fd);
 		return rc;
 	}
-	return xsp_links_keep_perf(a, link, program, pid, NULL);
+	return xsp_links_keep_perf(a, link, g);
 }
 
-static int attach_group(struct xsp_attach *a, pid_t pid, int control, int file,
-			enum xsp_program program, const struct group *g)
+/* Sites with different offsets within their pages share an event. */
+static int attach_group(struct xsp_attach *a, int control, int file, const struct xsp_link *g)
 {
 	unsigned number = a->tracefs_events;
 	int rc = 0;
@@ -177,10 +170,10 @@ static int attach_group(struct xsp_attach *a, pid_t pid, int control, int file,
 		return -E2BIG;
 	a->tracefs_events++;
 	for (size_t i = 0; i < g->count && rc == 0; i++)
-		rc = define(control, file, number, &g->sites[g->members[i]]);
+		rc = define(control, file, number, &g->sites[i]);
 	if (rc == 0)
 		rc = set_cookies(a, number, g);
-	return rc == 0 ? open_event(a, pid, program, number) : rc;
+	return rc == 0 ? open_event(a, number, g) : rc;
 }
 
 /* ---- all sites of a file ---- */
@@ -215,33 +208,40 @@ static size_t deal(const struct xsp_attach_site *sites, size_t count, uint32_t *
 	return events;
 }
 
-int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
-		       const struct xsp_attach_site *sites, size_t count, bool *done)
+int xsp_tracefs_attach(struct xsp_attach *a, const char *path, const struct xsp_link *link,
+		       bool *done)
 {
 	size_t starts[XSP_TRACEFS_EVENTS + 1];
-	uint32_t *members = calloc(count, sizeof(*members));
+	uint32_t *members = calloc(link->count, sizeof(*members));
+	struct xsp_attach_site *sites = calloc(link->count, sizeof(*sites));
 	int control = open_control(a->tracefs);
 	int file = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 
-	if (members == NULL) {
+	if (members == NULL || sites == NULL) {
 		rc = -ENOMEM;
 		goto out;
 	}
 	if (control < 0 || file < 0)
 		goto out; /* the caller tries perf events, which report the error */
-	size_t events = deal(sites, count, members, starts);
+	size_t events = deal(link->sites, link->count, members, starts);
 	for (size_t n = 0; n < events; n++) {
-		struct group g = {sites, members + starts[n], starts[n + 1] - starts[n]};
-		int failed = attach_group(a, pid, control, file, program, &g);
+		struct xsp_link group = *link;
+		group.grouped = true;
+		group.sites = sites;
+		group.count = starts[n + 1] - starts[n];
+		for (size_t i = 0; i < group.count; i++)
+			sites[i] = link->sites[members[starts[n] + i]];
+		int failed = attach_group(a, control, file, &group);
 		if (failed == -ENOMEM || failed == -ESRCH)
 			rc = failed;
 		/* one bad site spoils its event: the caller attaches these one by one */
 		if (failed < 0)
 			continue;
-		for (size_t i = 0; i < g.count; i++)
-			done[g.members[i]] = true;
+		for (size_t i = starts[n]; i < starts[n + 1]; i++)
+			done[members[i]] = true;
 	}
 out:
+	free(sites);
 	free(members);
 	xsp_close(control);
 	xsp_close(file);

@@ -20,11 +20,11 @@
 bool xsp_tracefs_usable(struct xsp_attach *a);
 
 /*
- * Attaches the sites of the file at `path` to the program, for process `pid` (0: all). Sets done[i] for each site that
+ * Attaches the link's sites to its program, for its process (0: all). `path`: of its file. Sets done[i] for each site that
  * it took; the caller attaches the others. 0, or a negative errno that another way of attaching would meet too.
  */
-int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path, enum xsp_program program,
-		       const struct xsp_attach_site *sites, size_t count, bool *done);
+int xsp_tracefs_attach(struct xsp_attach *a, const char *path, const struct xsp_link *link,
+		       bool *done);
 
 /* Removes the definitions. Call it after the links are closed. */
 void xsp_tracefs_remove(struct xsp_attach *a);
