@@ -184,7 +184,7 @@ void callbacks_begin_ranges(void);
 /* The same with operators and nodes. */
 void callbacks_begin_all(void);
 void callbacks_end(void);
-/* They are not what we think: then they must be removed, and not come back. */
+/* They are not what we think: then they must be removed, and do not come back. */
 bool callbacks_are_strange(void);
 
 /* ---- common.c -------------------------------------------------------------------- */

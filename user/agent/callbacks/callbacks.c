@@ -243,7 +243,7 @@ void callbacks_begin_all(void)
 
 bool callbacks_are_strange(void)
 {
-	return callback_calls.strange;
+	return callbacks.added && callback_calls.strange;
 }
 
 void callbacks_end(void)
