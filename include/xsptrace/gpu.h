@@ -66,6 +66,8 @@
 /* collect even if another profiler holds CUPTI's subscription, which may then lose records */
 #define XSP_GPU_WANT_SHARED "xsp_gpu_want_shared"
 #define XSP_AGENT_WANT_OPERATORS "xsp_agent_want_operators" /* PyTorch's, into rings: ring.h */
+/* the same by PyTorch's callbacks, in place of the one before */
+#define XSP_AGENT_WANT_CALLBACKS "xsp_agent_want_callbacks"
 #define XSP_AGENT_WANT_REGIONS "xsp_agent_want_regions" /* of record_function.h */
 #define XSP_GPU_SEMAPHORE_SUFFIX "_semaphore"
 /* int xsp_agent_start(void): starts the agent in a process that loaded it later (--inject). 0 or a

@@ -21,7 +21,7 @@
 #define XSP_RINGS_NAME "xsptrace-rings" /* of the memory file */
 #define XSP_RINGS_PATH "/memfd:" XSP_RINGS_NAME " (deleted)" /* as /proc shows it */
 #define XSP_RINGS_MAGIC 0x31676e6972707378ULL /* "xspring1", little endian */
-#define XSP_RINGS_VERSION 3
+#define XSP_RINGS_VERSION 4
 
 #define XSP_RINGS_COUNT 256U
 #define XSP_RING_SLOTS 32768U /* records of a ring: 1 MiB */
@@ -54,11 +54,27 @@ enum xsp_ring_flag {
 	/* ENTRY: value is the place of the call's arguments, which are kept as a name is: a section ARGS
 	 * (args.h), without what its function's kept words leave out */
 	XSP_RING_ARGS = 1 << 2,
+	/* ENTRY by a callback: value is XSP_RING_NUMBERED() of its name's place, and of the number that
+	 * autograd gives the next node of this thread */
+	XSP_RING_PLACED = 1 << 3,
+	/* EXIT by a callback: value is XSP_RING_NUMBERED() of torch's number of the thread, and of that of
+	 * the next node. LABEL: of both of a node of the backward pass, which is the innermost one open */
+	XSP_RING_NUMBERS = 1 << 4,
 };
+/* Two numbers in one word. The second one is 0, or one more than it is. */
+#define XSP_RING_NUMBER_BITS 20
+#define XSP_RING_NUMBER_MAX ((1U << XSP_RING_NUMBER_BITS) - 1) /* of the first one: there is none */
+#define XSP_RING_NUMBERED(first, second) ((__u64)(first) | (__u64)(second) << XSP_RING_NUMBER_BITS)
 
 /* The function whose calls are ranges (BEGIN with a name, if it has one, and END): value is the
  * object that begins and ends with the range. */
 #define XSP_RING_RANGE "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
+
+/* The function whose calls are operators that a callback of PyTorch tells of. Nodes of the backward
+ * pass are calls of the function that evaluates them. Their sp is the address of the RecordFunction,
+ * which lies on the stack. */
+#define XSP_RING_OPERATOR "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE"
+#define XSP_RING_NODE_PREFIX "autograd::engine::evaluate_function: " /* of the names of nodes */
 
 /* A part of a name: 16 bytes in sp and value, padded with zeros; the flags are its number. They
  * stand before the entry, and are of the same function. */
@@ -123,7 +139,22 @@ enum xsp_rings_active {
 		1
 		<< 2, /* calls of XSP_RING_RANGE: given up, if it is in the table and this is not set */
 	XSP_RINGS_ARGS = 1 << 3, /* arguments of operators, as the rows of `argument` say */
+	XSP_RINGS_CALLBACKS = 1 << 4, /* operators, nodes and ranges, by PyTorch's callbacks */
+	XSP_RINGS_UNKNOWN = 1 << 5, /* callbacks are wanted, and this PyTorch's are not known */
 };
+
+/* Where a RecordFunction of PyTorch has what the agent reads of it, in bytes; the recorder's to write. */
+struct xsp_record_layout {
+	__u16 size; /* all that its constructor writes lies before this byte */
+	__u16 name; /* a std::string, or the address of a schema, which begins with one */
+	__u16 which; /* a byte; 0: that is the string, 1: the schema */
+	/* of a node of the backward pass; at first they are -1 and 0 */
+	__u16 sequence, thread;
+	__u16 handle; /* -1 at first, as well */
+	__u16 old_string; /* _GLIBCXX_USE_CXX11_ABI=0 */
+	__u16 unused;
+};
+#define XSP_RECORD_LAYOUTS 8
 
 /* A function whose calls are recorded. */
 struct xsp_ring_function {
@@ -153,7 +184,10 @@ struct xsp_rings {
 	__u32 names, names_bytes; /* in use, ever asked for: also more than there is room for */
 	__u32 args; /* of the recorder: arguments are wanted, by rows with this stamp. 0: they are not */
 	__u32 args_stamp; /* of the recorder: the last stamp */
-	__u64 reserved[8];
+	__u32 layouts; /* of the recorder: so many rows of `layout` are there; written last */
+	__u32 numbers; /* of the recorder: callbacks tell of autograd's numbers */
+	__u64 reserved[7];
+	struct xsp_record_layout layout[XSP_RECORD_LAYOUTS];
 	struct xsp_ring ring[XSP_RINGS_COUNT];
 	struct xsp_ring_function function[XSP_RING_FUNCTIONS];
 	char text[XSP_RING_TEXT];

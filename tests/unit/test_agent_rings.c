@@ -16,6 +16,7 @@
 #include "record/rings/memory.h"
 #include "record/rings/rings.h"
 #include "record/rings/tsc.h"
+#include "timeline/details.h"
 
 #define PID 100
 #define TID 101
@@ -112,9 +113,22 @@ struct got {
 	uint64_t hash[64]; /* of a name, or an event that has one */
 	uint64_t begin_ns[64]; /* of a range that ends */
 	uint64_t bits[64]; /* of values */
+	uint64_t numbers
+		[64]
+		[2]; /* of operators and nodes: autograd's, and torch's of a thread; 0: it has none, + 1 */
 	char text[64][XSP_NAME_MAX + 1]; /* of a name: 16 bytes, or all of it */
 	size_t count;
 };
+
+static void look_at_numbers(struct got *g, size_t n, const struct xsp_event *e)
+{
+	const struct xsp_section *s = xsp_event_section(e, XSP_SECTION_SEQUENCE),
+				 *node = xsp_event_section(e, XSP_SECTION_NODE);
+	const uint64_t *words = s || node ? xsp_section_data(s ? s : node) : NULL;
+
+	g->numbers[n][0] = words ? words[0] + 1 : 0;
+	g->numbers[n][1] = node ? words[1] + 1 : s ? s->value + 1ULL : 0;
+}
 
 static void look(struct got *g, size_t n, const struct xsp_event *e)
 {
@@ -136,6 +150,8 @@ static void look(struct got *g, size_t n, const struct xsp_event *e)
 	} else if (e->size >= sizeof(*range)) {
 		g->hash[n] = range->name_hash;
 	}
+	if (e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_EXIT)
+		look_at_numbers(g, n, e);
 }
 
 static int take(void *ctx, const struct xsp_event *e)
@@ -161,9 +177,13 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 		const char *symbol;
 		uint32_t probe;
 	} probes[] = {
-		{"mm", 7},	     {"t", 8},
-		{"node", 9},	     {XSP_RING_ENTER, 20},
-		{XSP_RING_EXIT, 21}, {XSP_RING_VALUE, 22},
+		{"mm", 7},
+		{"t", 8},
+		{"node", 9},
+		{XSP_RING_OPERATOR, 10},
+		{XSP_RING_ENTER, 20},
+		{XSP_RING_EXIT, 21},
+		{XSP_RING_VALUE, 22},
 	};
 	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
 		if (strcmp(symbol, probes[i].symbol) == 0 && !(late && probes[i].probe >= 20))
@@ -174,7 +194,7 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 static bool is_named(void *ctx, uint32_t probe)
 {
 	(void)ctx;
-	return probe == 9 || probe == 20; /* a region's, too, has one */
+	return probe == 9 || probe == 10 || probe == 20; /* a region's, too, has one */
 }
 
 /* Both ends of a region are events of the probe that opens it. */
@@ -193,8 +213,11 @@ struct session {
 
 static void begin(struct session *s, const char *const *functions, size_t count)
 {
-	const struct xsp_agent_rings_options o = {
-		.probe = probe_of, .is_named = is_named, .opener = opener_of, .mask = 3};
+	const struct xsp_agent_rings_options o = {.probe = probe_of,
+						  .is_named = is_named,
+						  .opener = opener_of,
+						  .numbers = true,
+						  .mask = 3};
 	struct xsp_ring_memory *m;
 	struct xsp_error err = {0};
 
@@ -742,6 +765,140 @@ Test(agent_rings, ranges_begin_and_end)
 	}
 	turn(&s);
 	cr_expect_eq(bad(&s), 1 + 70000 + 2 - 65536);
+	end(&s);
+}
+
+/* ---- what callbacks tell ---- */
+
+#define OPERATOR 4
+#define NODE 3
+static const char *const called_back[] = {"mm", "other", "t", "node", XSP_RING_OPERATOR};
+
+static void tell(struct session *s, unsigned kind, unsigned flags, unsigned function, uint64_t sp,
+		 uint64_t value)
+{
+	const uint64_t number = s->w.rings->ring[0].head++;
+
+	put_at(&s->w, 0, number, ++s->now, sp, XSP_RING_WORD(number + 1, kind, flags, function));
+	s->w.records[number % XSP_RING_SLOTS].value = value;
+}
+
+static void begin_called_back(struct session *s)
+{
+	begin(s, called_back, 5);
+	take_ring(&s->w, 0, 1);
+	add_name(&s->w, 9, "aten::mm", XSP_RING_NAME_THERE);
+	add_name(&s->w, 10, XSP_RING_NODE_PREFIX "MmBackward0", XSP_RING_NAME_THERE);
+}
+
+static void expect_numbers(const struct session *s, size_t n, uint64_t number, uint64_t thread)
+{
+	cr_expect_eq(s->got.numbers[n][0], number, "event %zu", n);
+	cr_expect_eq(s->got.numbers[n][1], thread, "event %zu", n);
+}
+
+/* An operator's counter before and after it; of a node what its own range has told, though another node was in it. */
+Test(agent_rings, operators_and_nodes_of_callbacks)
+{
+	struct session s;
+
+	begin_called_back(&s);
+	tell(&s, XSP_EVENT_ENTRY, XSP_RING_PLACED, OPERATOR, 0x9000, XSP_RING_NUMBERED(9, 5 + 1));
+	tell(&s, XSP_EVENT_EXIT, XSP_RING_NUMBERS, OPERATOR, 0x9000, XSP_RING_NUMBERED(2, 6 + 1));
+	for (uint64_t n = 0; n < 2; n++) {
+		tell(&s, XSP_EVENT_ENTRY, XSP_RING_PLACED, NODE, 0x8000 - n * 0x1000, 10);
+		tell(&s, XSP_EVENT_LABEL, XSP_RING_NUMBERS, NODE, 0x7f00 - n * 0x1000,
+		     XSP_RING_NUMBERED(30 + n, 40 + n + 1));
+	}
+	tell(&s, XSP_EVENT_EXIT, XSP_RING_NUMBERS | XSP_RING_UNWOUND, NODE, 0x7000, 0);
+	tell(&s, XSP_EVENT_EXIT, XSP_RING_NUMBERS, NODE, 0x8000, 0);
+	turn(&s);
+	const struct got *g = &s.got;
+	cr_assert_eq(g->count, 8);
+	cr_expect(g->events[0].kind == XSP_EVENT_NAME && strcmp(g->text[0], "aten::mm") == 0);
+	cr_expect(g->events[1].kind == XSP_EVENT_ENTRY && g->events[1].probe == 10 &&
+		  g->events[1].sp == 0x9000 && g->hash[1] == g->hash[0]);
+	expect_numbers(&s, 1, 5 + 1, 0 + 1);
+	cr_expect(g->events[2].kind == XSP_EVENT_EXIT && g->events[2].probe == 10);
+	expect_numbers(&s, 2, 6 + 1, 2 + 1);
+	cr_expect(g->events[3].kind == XSP_EVENT_NAME &&
+		  strcmp(g->text[3], XSP_RING_NODE_PREFIX "MmBackward0") == 0);
+	cr_expect(g->events[4].kind == XSP_EVENT_ENTRY && g->events[4].probe == 9 &&
+		  g->hash[4] == g->hash[3]);
+	expect_numbers(&s, 4, 0, 0);
+	cr_expect(g->events[6].kind == XSP_EVENT_UNWIND && g->events[6].sp == 0x7008);
+	cr_expect(g->events[7].kind == XSP_EVENT_EXIT && g->events[7].sp == 0x8000);
+	expect_numbers(&s, 7, 40 + 1, 30 + 1);
+	cr_expect_eq(bad(&s), 0);
+	end(&s);
+}
+
+/* Deeper than nodes are kept: those have no numbers, and the others theirs. Numbers of no node, and names of no place. */
+Test(agent_rings, forged_callbacks)
+{
+	struct session s;
+
+	begin_called_back(&s);
+	tell(&s, XSP_EVENT_LABEL, XSP_RING_NUMBERS, NODE, 0x100, XSP_RING_NUMBERED(1, 1));
+	tell(&s, XSP_EVENT_EXIT, XSP_RING_NUMBERS, NODE, 0x100, 0);
+	tell(&s, XSP_EVENT_ENTRY, XSP_RING_PLACED, OPERATOR, 0x200, UINT64_MAX);
+	turn(&s);
+	cr_assert_eq(s.got.count, 2);
+	expect_numbers(&s, 0, 0, 0);
+	cr_expect_eq(s.got.hash[1], 0);
+	cr_expect_eq(xsp_agent_rings_totals(s.a).names, 1);
+	for (int part = 0; part < 2; part++) {
+		s.got.count = 0;
+		for (uint64_t n = 0; n < 100; n++) {
+			const uint64_t sp = 0x100000 - (part == 0 ? n : 99 - n) * 0x100;
+			tell(&s, part == 0 ? XSP_EVENT_ENTRY : XSP_EVENT_EXIT,
+			     part == 0 ? XSP_RING_PLACED : XSP_RING_NUMBERS, NODE, sp,
+			     part == 0 ? 10 : 0);
+			if (part == 0)
+				tell(&s, XSP_EVENT_LABEL, XSP_RING_NUMBERS, NODE, sp - 8,
+				     XSP_RING_NUMBERED(1, n + 1));
+		}
+		turn(&s);
+	}
+	cr_assert_eq(s.got.count, 100);
+	for (size_t i = 0; i < 64; i++) /* the deepest end first */
+		expect_numbers(&s, i, i < 100 - 64 ? 0 : 99 - i + 1, i < 100 - 64 ? 0 : 2);
+	tell(&s, XSP_EVENT_ENTRY, XSP_RING_PLACED | XSP_RING_NAMED, OPERATOR, 0x200, 9);
+	tell(&s, XSP_EVENT_EXIT, XSP_RING_NUMBERS << 1, OPERATOR, 0x200, 9);
+	tell(&s, XSP_EVENT_LABEL, 0, NODE, 0x200, 9);
+	turn(&s);
+	cr_expect_eq(bad(&s), 3);
+	end(&s);
+}
+
+/* The agent has found that it does not know this PyTorch after all: what it tells later is no event. */
+Test(agent_rings, callbacks_given_up)
+{
+	struct session s;
+
+	begin(&s, called_back, 0);
+	s.w.rings->active = XSP_RINGS_CALLBACKS;
+	for (size_t i = 0; i < 5; i++)
+		add_function(&s.w, called_back[i]);
+	take_ring(&s.w, 0, 1);
+	add_name(&s.w, 9, "aten::mm", XSP_RING_NAME_THERE);
+	cr_expect(!xsp_agent_rings_has_callbacks(s.a, PID));
+	xsp_agent_rings_look(s.a, PID);
+	cr_expect(xsp_agent_rings_has_callbacks(s.a, PID));
+	cr_expect(!xsp_agent_rings_lose_callbacks(s.a, PID));
+	s.w.rings->active = 0; /* between two windows */
+	cr_expect(!xsp_agent_rings_lose_callbacks(s.a, PID));
+	s.w.rings->active = XSP_RINGS_UNKNOWN;
+	tell(&s, XSP_EVENT_ENTRY, XSP_RING_PLACED, OPERATOR, 0x9000, 9);
+	turn(&s);
+	cr_expect_eq(s.got.count, 2);
+	cr_expect(xsp_agent_rings_lose_callbacks(s.a, PID));
+	cr_expect(!xsp_agent_rings_lose_callbacks(s.a, PID), "only once");
+	cr_expect(!xsp_agent_rings_has_callbacks(s.a, PID));
+	s.now = xsp_now_ns();
+	tell(&s, XSP_EVENT_ENTRY, XSP_RING_PLACED, OPERATOR, 0x9000, 9);
+	turn(&s);
+	cr_expect_eq(s.got.count, 2);
 	end(&s);
 }
 

@@ -237,6 +237,11 @@ Test(recording, bystanders)
 	cr_assert(xsp_records(&r, XSP_FEATURE_WAITS));
 }
 
+#define CALLBACKS                                                                                  \
+	{                                                                                          \
+		.said = XSP_SAID_ON, .valued = true, .value = XSP_BY_CALLBACKS                     \
+	}
+
 /* What we start has its operators recorded by the agent, unless they are asked for what it does not read. Their lines stay on, as
  * it may not come. */
 Test(recording, the_agent_in_what_is_launched)
@@ -254,6 +259,18 @@ Test(recording, the_agent_in_what_is_launched)
 		{.w.of[XSP_FEATURE_PYTHON].said = XSP_SAID_ON, .why = XSP_WHY_DETAILS},
 		{.w.details = XSP_DETAIL_OUTPUTS, .why = XSP_WHY_DETAILS},
 		{.w.details = XSP_DETAIL_SHAPES, .on = XSP_BY_DEFAULT},
+		{.w.of[XSP_FEATURE_AGENT] = CALLBACKS, .on = XSP_ASKED},
+		{.w.of[XSP_FEATURE_AGENT] = CALLBACKS,
+		 .w.details = XSP_DETAIL_SEQUENCE,
+		 .on = XSP_ASKED},
+		{.w.of[XSP_FEATURE_AGENT] = CALLBACKS,
+		 .w.details = XSP_DETAIL_SHAPES,
+		 .why = XSP_WHY_DETAILS},
+		{.w.of[XSP_FEATURE_AGENT] = CALLBACKS,
+		 .w.operators_by_name = true,
+		 .why = XSP_WHY_NAMES},
+		{.w.operators_by_name = true, .on = XSP_BY_DEFAULT},
+		{.w.details = XSP_DETAIL_SEQUENCE, .why = XSP_WHY_DETAILS},
 		{.w.filtered = true, .why = XSP_WHY_FILTERED},
 		{.w.some_threads = true, .why = XSP_WHY_FILTERED},
 	};

@@ -7,7 +7,9 @@
     profile[:OPTION,...] STEPS   the same steps inside torch.autograd.profiler.profile(OPTION=True, ...)
     large, large-profile[:OPTION,...]   the same of a step whose operators take 50 us and more each
     threads N       the same of the first operator of each of N threads, which begin one after another and end together
+    hot N, python N  the same, but ns of one call: of is_same_size in a loop of hot.c, and of add from Python, N calls each
 """
+import ctypes
 import importlib.util
 import sys
 import threading
@@ -37,6 +39,25 @@ def make_large():
                 torch.sigmoid(u, out=v)
                 torch.tanh(u, out=v)
     return step
+
+
+def make_hot(path):
+    """hot.c's loop, for the libtorch_cpu.so that is loaded: it has a slot for its operator."""
+    with open("/proc/self/maps", encoding="utf-8") as f:
+        ctypes.CDLL(next(line.split()[-1] for line in f if "libtorch_cpu.so" in line), ctypes.RTLD_GLOBAL)
+    loop = ctypes.CDLL(path).hot
+    loop.restype, loop.argtypes = ctypes.c_double, [ctypes.c_void_p, ctypes.c_long]
+    x = torch.ones(2)
+    # an object of Python's, then at::Tensor: MaybeOwned has a flag before it
+    return lambda n: loop(id(x) + 24, n)
+
+
+def from_python(n):
+    x, out = torch.ones(2, 2), torch.ones(2, 2)
+    begin = time.thread_time_ns()
+    for _ in range(n):
+        torch.add(x, x, out=out)
+    return (time.thread_time_ns() - begin) / n
 
 
 def threads(n):
@@ -71,6 +92,7 @@ def main():
     target = torch.randint(0, 10, (16,))
 
     large = make_large()
+    hot = make_hot(sys.argv[2])
 
     def steps(n, step=lambda: loop.step(net, optimizer, data, target)):
         wall, cpu = [], []
@@ -89,6 +111,8 @@ def main():
         arguments = (int(n), large) if what.startswith("large") else (int(n),)
         if what == "threads":
             wall, cpu = threads(int(n))
+        elif what in ("hot", "python"):
+            wall = cpu = [(hot if what == "hot" else from_python)(int(n))]
         elif what.endswith("profile"):
             with torch.autograd.profiler.profile(**{flag: True for flag in flags.split(",") if flag}):
                 wall, cpu = steps(*arguments)

@@ -86,6 +86,14 @@ static void register_exit(void)
 		return;
 }
 
+static enum operators_by operators_wanted(void)
+{
+	return atomic_load(&agent.second)    ? BY_NOTHING
+	       : agent_wants(WANT_CALLBACKS) ? BY_CALLBACKS
+	       : agent_wants(WANT_OPERATORS) ? BY_SLOTS
+					     : BY_NOTHING;
+}
+
 static void *thread_main(void *in_driver)
 {
 	unsigned fresh = in_driver ? 0 : FRESH_TURNS;
@@ -96,7 +104,7 @@ static void *thread_main(void *in_driver)
 		bool wanted = agent_wants(WANT_ACTIVITY);
 		bool first = !atomic_load(&agent.second);
 		bool regions = regions_turn(agent_wants(WANT_REGIONS) && first);
-		bool recording = operators_turn(agent_wants(WANT_OPERATORS) && first) || regions;
+		bool recording = operators_turn(operators_wanted()) || regions;
 
 		rings_turn();
 		if (atomic_load(&agent.driver_comes))

@@ -33,6 +33,7 @@ enum agent_want {
 	WANT_ALL_API,
 	WANT_SHARED,
 	WANT_OPERATORS,
+	WANT_CALLBACKS,
 	WANT_REGIONS,
 	WANTS,
 };
@@ -151,15 +152,16 @@ bool window_active(void);
 /* In the child of a fork: there is no window any more. */
 void window_reset(void);
 
-/* ---- operators.c: PyTorch's operators, through thunks (calls.h) -------------------- */
+/* ---- operators.c: PyTorch's operators (calls.h) ------------------------------------ */
 
+enum operators_by { BY_NOTHING, BY_SLOTS, BY_CALLBACKS };
 #ifdef __x86_64__
 /* On the agent's thread, 50 times a second as long as it returns true: they are recorded. */
-bool operators_turn(bool wanted);
+bool operators_turn(enum operators_by wanted);
 void operators_before_fork(void);
 void operators_in_child(void);
 #else
-static inline bool operators_turn(bool wanted)
+static inline bool operators_turn(enum operators_by wanted)
 {
 	(void)wanted;
 	return false;

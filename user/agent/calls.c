@@ -120,7 +120,8 @@ void calls_note(uint64_t word, uint64_t sp, uint64_t value, const struct node_na
 {
 	struct thread_calls *t = this_thread();
 
-	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !calls_take_ring(t)))
+	if (!(rings_state[0] & (RINGS_ACTIVE | RINGS_CALLBACKS)) ||
+	    (t->ring == NULL && !calls_take_ring(t)))
 		return;
 	/* calls that are open need one each */
 	if (!has_room(t, t->depth + 1ULL + (name->length > 0 ? XSP_RING_PARTS : 0), 0)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, readable.c, nodes.c, ranges.c, rings.c,
- * signature.c, common.c, images.c, slots.c and operators.c; and by those of kept/ and regions/.
+ * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, readable.c, nodes.c, rings.c, signature.c,
+ * common.c, images.c, slots.c and operators.c; and by those of callbacks/, kept/ and regions/.
  *
  * The way of a call: a library's slot holds the address of a thunk (slots.c wrote it there). The thunk (thunks.S) keeps
  * the registers, writes the entry into its thread's ring (calls.c), calls the real function, and writes the exit. The
@@ -137,6 +137,9 @@ enum {
 	RINGS_REGIONS = 4, /* regions are */
 	RINGS_RANGES = 8, /* the recorder may count on PyTorch's ranges */
 	RINGS_ARGS = 16, /* arguments of calls are */
+	RINGS_CALLBACKS = 32, /* calls are, in place of RINGS_ACTIVE, as callbacks tell of them */
+	RINGS_UNKNOWN = 64, /* they cannot be so */
+	RINGS_RECORDING = RINGS_ACTIVE | RINGS_REGIONS | RINGS_CALLBACKS,
 };
 extern volatile uint32_t rings_state[];
 extern uint64_t rings_thread_offset; /* of struct thread_calls from the thread pointer */
@@ -174,13 +177,15 @@ bool signature_is_node(const char *symbol);
 /* The operator's name in such a symbol, or NULL; *after: what follows the name. */
 const char *signature_operator(const char *symbol, size_t *length, const char **after);
 
-/* ---- ranges.c -------------------------------------------------------------------- */
+/* ---- callbacks/callbacks.c --------------------------------------------------------- */
 
 /* record_function ranges, by a callback of PyTorch; nothing where it is not there, or of another make. */
-void ranges_begin(void);
-void ranges_end(void);
-/* Its callbacks are not what we think: then they must be removed, and not come back. */
-bool ranges_are_strange(void);
+void callbacks_begin_ranges(void);
+/* The same with operators and nodes. */
+void callbacks_begin_all(void);
+void callbacks_end(void);
+/* They are not what we think: then they must be removed, and do not come back. */
+bool callbacks_are_strange(void);
 
 /* ---- common.c -------------------------------------------------------------------- */
 
@@ -236,6 +241,8 @@ void images_slots(const struct image *image, void (*visit)(void *, const struct 
 bool slots_changed(void);
 /* Puts thunks into the slots of every library that has come. False: nothing more can be done. */
 bool slots_look(void);
+/* Only sees which libraries there are. */
+bool slots_refresh(void);
 /* Puts the old values back. */
 void slots_undo(void);
 bool slots_any(void);

@@ -6,7 +6,7 @@
 #include "calls.h"
 
 static struct {
-	bool active;
+	enum operators_by by; /* they are recorded so */
 	bool failed; /* also: a fork came in the middle of a change, and this is the child */
 	_Atomic bool changing;
 } operators;
@@ -23,16 +23,29 @@ static void find_unwinder(void)
 		dlclose(library);
 }
 
-static void begin(void)
+/* What has come since. False: nothing more can be done. */
+static bool look(enum operators_by by)
+{
+	if (by == BY_CALLBACKS ? !slots_refresh() : !slots_look())
+		return false;
+	if (by == BY_CALLBACKS) {
+		callbacks_begin_all();
+		return true;
+	}
+	find_unwinder();
+	callbacks_begin_ranges();
+	return true;
+}
+
+static void begin(enum operators_by by)
 {
 	if (operators.failed || !rings_make())
 		return;
 	rings_file()->args = 0; /* of the recording before */
-	if (slots_look()) {
-		find_unwinder();
-		ranges_begin();
-		rings_activate(RINGS_ACTIVE, true);
-		operators.active = true;
+	if (look(by)) {
+		if (by == BY_SLOTS)
+			rings_activate(RINGS_ACTIVE, true);
+		operators.by = by;
 		return;
 	}
 	operators.failed = true;
@@ -41,46 +54,45 @@ static void begin(void)
 
 static void end(void)
 {
-	if (operators.active)
+	if (operators.by != BY_NOTHING)
 		rings_activate(RINGS_ACTIVE | RINGS_ARGS, false);
-	ranges_end();
-	operators.active = false;
+	callbacks_end();
+	operators.by = BY_NOTHING;
 	slots_undo();
 }
 
 static void tick(void)
 {
-	if (slots_changed()) {
-		if (!slots_look()) {
-			operators.failed = true;
-			end();
-			return;
-		}
-		find_unwinder();
-		ranges_begin();
+	if (slots_changed() && !look(operators.by)) {
+		operators.failed = true;
+		end();
+		return;
 	}
-	if (ranges_are_strange())
-		ranges_end();
+	if (operators.by == BY_CALLBACKS) /* if the recorder has said what they need to know */
+		callbacks_begin_all();
+	if (callbacks_are_strange())
+		callbacks_end();
 	rings_activate(RINGS_ARGS, rings_file()->args != 0);
 }
 
-bool operators_turn(bool wanted)
+bool operators_turn(enum operators_by wanted)
 {
-	bool begins = wanted && !operators.active && !operators.failed;
+	bool begins = wanted != BY_NOTHING && operators.by == BY_NOTHING && !operators.failed;
 	/* in the child of a fork, slots may be left of the parent's */
-	bool ends = !wanted && (operators.active || slots_any());
+	bool ends = wanted != operators.by &&
+		    (operators.by != BY_NOTHING || (wanted != BY_SLOTS && slots_any()));
 
-	if (!begins && !ends && !operators.active)
+	if (!begins && !ends && operators.by == BY_NOTHING)
 		return false;
 	atomic_store(&operators.changing, true);
-	if (begins)
-		begin();
-	else if (ends)
+	if (ends) /* what is wanted in its place begins at the next turn */
 		end();
+	else if (begins)
+		begin(wanted);
 	else
 		tick();
 	atomic_store(&operators.changing, false);
-	return operators.active;
+	return operators.by != BY_NOTHING;
 }
 
 void operators_before_fork(void)
@@ -90,7 +102,7 @@ void operators_before_fork(void)
 
 void operators_in_child(void)
 {
-	operators.active = false;
+	operators.by = BY_NOTHING;
 	if (atomic_exchange(&operators.changing, false))
 		operators.failed = true;
 	rings_reset();

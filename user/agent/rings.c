@@ -273,7 +273,7 @@ void rings_turn(void)
 {
 	if (!there())
 		return;
-	if (!(rings_state[0] & (RINGS_ACTIVE | RINGS_REGIONS))) {
+	if (!(rings_state[0] & RINGS_RECORDING)) {
 		if (++rings.idle_turns == TRIM_TURNS)
 			trim();
 		return;
@@ -287,14 +287,16 @@ void rings_turn(void)
 
 _Static_assert(RINGS_ACTIVE >> 1 == XSP_RINGS_OPERATORS &&
 		       RINGS_REGIONS >> 1 == XSP_RINGS_REGIONS &&
-		       RINGS_RANGES >> 1 == XSP_RINGS_RANGES && RINGS_ARGS >> 1 == XSP_RINGS_ARGS,
+		       RINGS_RANGES >> 1 == XSP_RINGS_RANGES && RINGS_ARGS >> 1 == XSP_RINGS_ARGS &&
+		       RINGS_CALLBACKS >> 1 == XSP_RINGS_CALLBACKS &&
+		       RINGS_UNKNOWN >> 1 == XSP_RINGS_UNKNOWN,
 	       "the recorder is shown the same bits");
 
 void rings_activate(uint32_t what, bool on)
 {
 	const uint32_t state = on ? rings_state[0] | what : rings_state[0] & ~what;
 
-	rings_recording += on && (what & (RINGS_ACTIVE | RINGS_REGIONS));
+	rings_recording += on && (what & RINGS_RECORDING);
 	rings_state[0] = RINGS_THERE | state;
 	__atomic_store_n(&rings_memory->active, state >> 1, __ATOMIC_RELEASE);
 }

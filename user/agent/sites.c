@@ -46,6 +46,7 @@ REQUEST(xsp_gpu_want_latency);
 REQUEST(xsp_gpu_want_all_api);
 REQUEST(xsp_gpu_want_shared);
 REQUEST(xsp_agent_want_operators);
+REQUEST(xsp_agent_want_callbacks);
 REQUEST(xsp_agent_want_regions);
 
 bool agent_wants(enum agent_want want)
@@ -60,6 +61,7 @@ bool agent_wants(enum agent_want want)
 		[WANT_ALL_API] = &xsp_gpu_want_all_api_semaphore,
 		[WANT_SHARED] = &xsp_gpu_want_shared_semaphore,
 		[WANT_OPERATORS] = &xsp_agent_want_operators_semaphore,
+		[WANT_CALLBACKS] = &xsp_agent_want_callbacks_semaphore,
 		[WANT_REGIONS] = &xsp_agent_want_regions_semaphore,
 	};
 

@@ -429,6 +429,11 @@ bool slots_look(void)
 	return !slots.full;
 }
 
+bool slots_refresh(void)
+{
+	return images_look(&slots.images, drop_slots);
+}
+
 static bool is_of(const struct image *image, size_t n)
 {
 	return n < slots.written.count && slots.written.items[n].base == image->base;

@@ -137,6 +137,7 @@ enum xsp_gpu_request { /* gpu.h: XSP_GPU_WANT_... */
 		       XSP_WANT_SHARED = 1 << 7,
 		       XSP_WANT_OPERATORS = 1 << 8,
 		       XSP_WANT_REGIONS = 1 << 9,
+		       XSP_WANT_CALLBACKS = 1 << 10,
 };
 
 struct xsp_provider {

@@ -30,6 +30,7 @@ struct xsp_recorder_options {
 	bool exit_by_return; /* return probes instead of exit sites */
 	bool exit_by_site; /* no return probes at all */
 	bool operators_by_agent; /* PyTorch's, in processes that have the agent */
+	bool operators_by_callbacks; /* the same, by PyTorch's callbacks */
 	bool profile; /* nothing is attached to code, and */
 	bool again; /* the programs of another recording that found nothing are loaded: instead of those */
 	/* Files are read and attached to for so long, when it starts and when it looks again; 0: no limit */

@@ -100,6 +100,14 @@ static void take_wishes(struct deciding *d)
 	(XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES | XSP_DETAIL_SEQUENCE |        \
 	 XSP_DETAIL_STACKS | XSP_DETAIL_COUNTERS | XSP_DETAIL_FLOPS | XSP_DETAIL_PYTHON)
 
+/* Callbacks know autograd's numbers, but of sizes they would have to be shown all arguments. */
+static unsigned details_by_probes(const struct xsp_feature_row *agent)
+{
+	return agent->value == XSP_BY_CALLBACKS
+		       ? (BY_PROBES & ~(unsigned)XSP_DETAIL_SEQUENCE) | XSP_DETAIL_SHAPES
+		       : BY_PROBES;
+}
+
 /* By default in what we start: if it cannot be, or as long as PyTorch is not there, operators have probes, with their lines. */
 static void decide_agent(struct deciding *d)
 {
@@ -115,7 +123,9 @@ static void decide_agent(struct deciding *d)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_NO_OPERATORS);
 	else if (d->w->filtered || d->w->some_threads)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_FILTERED);
-	else if (xsp_wished_details(d->w) & BY_PROBES)
+	else if (agent->value == XSP_BY_CALLBACKS && d->w->operators_by_name)
+		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_NAMES);
+	else if (xsp_wished_details(d->w) & details_by_probes(agent))
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_DETAILS);
 }
 

@@ -48,6 +48,7 @@ struct xsp_wishes {
 	bool launched; /* -- COMMAND */
 	bool names_probes; /* -e, --gpu-only */
 	bool operators; /* PyTorch's are among what is traced */
+	bool operators_by_name; /* some of them */
 	bool regions; /* those of record_function.h are */
 	bool some_threads; /* -t, --comm */
 	bool filtered; /* --min-duration, --max-depth: spans carry nothing beside their times */
@@ -68,6 +69,9 @@ bool xsp_bystanders_pay(double switches);
 
 enum xsp_on { XSP_OFF, XSP_BY_DEFAULT, XSP_ASKED };
 
+/* The value of XSP_FEATURE_AGENT. */
+enum xsp_agent_way { XSP_BY_SLOTS, XSP_BY_CALLBACKS };
+
 enum xsp_why_off {
 	XSP_WHY_UNSAID, /* nobody asked for it, and it is on by default nowhere, or not here */
 	XSP_WHY_REFUSED, /* =off */
@@ -77,6 +81,7 @@ enum xsp_why_off {
 	XSP_WHY_NO_OPERATORS,
 	XSP_WHY_FILTERED,
 	XSP_WHY_DETAILS, /* the agent does not read what was asked for */
+	XSP_WHY_NAMES, /* callbacks tell of all operators, and some were asked for by name */
 	XSP_WHY_AGENT, /* the agent records the operators, and does not read it */
 	XSP_WHY_HEAP, /* functions tell of blocks of the heap, unless lines are asked for */
 };
@@ -85,7 +90,7 @@ struct xsp_feature_row {
 	enum xsp_on on;
 	enum xsp_why_off why; /* where it is off */
 	/* the least ns of a wait that has an event, or a stack; samples a second; frames; bytes that a block of the heap's
-	 * sample stands for */
+	 * sample stands for; enum xsp_agent_way */
 	uint64_t value;
 };
 
@@ -105,6 +110,12 @@ struct xsp_recording xsp_recording_decide(const struct xsp_wishes *w, const stru
 static inline bool xsp_records(const struct xsp_recording *r, enum xsp_feature feature)
 {
 	return r->of[feature].on != XSP_OFF;
+}
+
+static inline bool xsp_records_callbacks(const struct xsp_recording *r)
+{
+	return xsp_records(r, XSP_FEATURE_AGENT) &&
+	       r->of[XSP_FEATURE_AGENT].value == XSP_BY_CALLBACKS;
 }
 
 /* Those of enum xsp_detail that are asked for: also before it is decided. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* names.h - the hash of a text that is kept once in the memory file: for args.c and regions/region_calls.c. */
+/* names.h - a text that is kept once in the memory file: its hash, and its place. */
 #ifndef XSP_AGENT_NAMES_H
 #define XSP_AGENT_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "agent/calls.h"
 
 static inline uint64_t word_at(const char *text, size_t bytes)
 {
@@ -41,6 +42,21 @@ static inline uint64_t hash_of(const char *text, size_t length)
 	}
 	h = mix(a ^ h, b);
 	return h ? h : 1;
+}
+
+/* Of the text of a name, whatever its length. */
+static inline uint64_t kept_place(const char *text, size_t length)
+{
+	const bool cut = length > XSP_NAME_MAX;
+	const uint32_t flags = XSP_RING_NAME_THERE | (cut ? XSP_RING_NAME_CUT : 0);
+
+	length = cut ? XSP_NAME_MAX : length;
+	const uint64_t hash = hash_of(text, length) ^ (flags & XSP_RING_NAME_CUT),
+		       place = hash % XSP_RING_NAMES;
+	if (__builtin_expect(
+		    __atomic_load_n(&rings_file()->name[place].hash, __ATOMIC_RELAXED) == hash, 1))
+		return place;
+	return names_place(hash, text, length, flags);
 }
 
 #endif

@@ -52,8 +52,6 @@ static inline size_t length_of(const char *text)
 
 static inline uint64_t place_of(const char *text, size_t length)
 {
-	uint32_t flags = XSP_RING_NAME_THERE;
-
 	if (length == SIZE_MAX)
 		length = length_of(text);
 	else if (length > 0 &&
@@ -62,15 +60,7 @@ static inline uint64_t place_of(const char *text, size_t length)
 		length = SIZE_MAX;
 	if (length == SIZE_MAX)
 		return XSP_RING_NO_NAME;
-	if (length > XSP_NAME_MAX) {
-		length = XSP_NAME_MAX;
-		flags |= XSP_RING_NAME_CUT;
-	}
-	const uint64_t hash = hash_of(text, length) ^ (flags & XSP_RING_NAME_CUT),
-		       place = hash % XSP_RING_NAMES;
-	if (LIKELY(__atomic_load_n(&rings_file()->name[place].hash, __ATOMIC_RELAXED) == hash))
-		return place;
-	return names_place(hash, text, length, flags);
+	return kept_place(text, length);
 }
 
 /* ---- records ---- */

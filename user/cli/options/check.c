@@ -159,6 +159,15 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 	return 0;
 }
 
+/* Only some of PyTorch's names, or all but some? */
+static bool chooses_operators(const struct xsp_selection *s)
+{
+	for (size_t i = 0; i < s->provider_pattern_count; i++)
+		if (strcmp(s->provider_patterns[i].library, xsp_provider_torch.name) == 0)
+			return true;
+	return false;
+}
+
 int xsp_options_check(struct xsp_options *o, enum xsp_verb verb, struct xsp_error *err)
 {
 	struct xsp_wishes *w = &o->wishes;
@@ -171,6 +180,7 @@ int xsp_options_check(struct xsp_options *o, enum xsp_verb verb, struct xsp_erro
 	w->bare = o->pid_count > 0 && !w->names_probes && o->providers_off == 0 &&
 		  o->provider_pattern_count == 0 && !o->inject && !has_trigger(o, OF_SPANS);
 	w->operators = xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS);
+	w->operators_by_name = chooses_operators(&selection);
 	w->regions = xsp_selection_asks(&selection, XSP_PROVIDER_REGIONS);
 	w->filtered = is_filtered(o);
 	w->some_threads = o->part.cut.tid_count + o->part.cut.comm_count > 0;
@@ -225,7 +235,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o,
 	if (!o->gpu_off && (o->wishes.gpu_only || cuda))
 		s.gpu = o->gpu | XSP_WANT_ACTIVITY;
 	if (r != NULL && xsp_records(r, XSP_FEATURE_AGENT))
-		s.gpu |= XSP_WANT_OPERATORS |
+		s.gpu |= (xsp_records_callbacks(r) ? XSP_WANT_CALLBACKS : XSP_WANT_OPERATORS) |
 			 (xsp_selection_asks(&s, XSP_PROVIDER_REGIONS) ? XSP_WANT_REGIONS : 0);
 	return s;
 }

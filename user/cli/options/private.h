@@ -88,7 +88,7 @@ int xsp_take_time(struct xsp_parse *p); /* a uint64_t in ns, from least to most 
 int xsp_take_bits(struct xsp_parse *p); /* the bits of several words, with commas */
 int xsp_take_choice(struct xsp_parse *p); /* replaces the bits by those of one word */
 int xsp_take_count(struct xsp_parse *p); /* a feature's wish: a number or "off" */
-int xsp_take_wish(struct xsp_parse *p); /* without a value, or off */
+int xsp_take_agent(struct xsp_parse *p); /* without a value, callbacks, or off */
 int xsp_take_least(struct xsp_parse *p); /* a feature's wish: a time or "off" */
 
 int xsp_take_pids(struct xsp_parse *p);

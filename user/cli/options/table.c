@@ -289,14 +289,16 @@ const struct xsp_option xsp_option_table[] = {
 		 "The only option that puts code into a process\n"
 		 "that runs already; refused where that is not safe.\n"
 		 "Not needed with -- COMMAND"},
-	{"agent", 0, RECORD, 0, "[=off]", xsp_take_wish, .topic = XSP_TOPIC_PYTORCH,
-	 .feature = XSP_FEATURE_AGENT, .wanted = "nothing, or off",
+	{"agent", 0, RECORD, 0, "[=callbacks|off]", xsp_take_agent, .topic = XSP_TOPIC_PYTORCH,
+	 .feature = XSP_FEATURE_AGENT, .wanted = "nothing, callbacks or off",
 	 .help = "PyTorch's operators by the agent: for tens of ns a\n"
 		 "call, with --shapes at most, and their lines of\n"
 		 "Python are those of samples. On by default with --\n"
 		 "COMMAND, where it is loaded when PyTorch appears,\n"
 		 "unless an option asks for what it cannot read; with\n"
 		 "-p where the process has it, or gets it by --inject.\n"
+		 "callbacks: by PyTorch's own, which take longer, and\n"
+		 "know custom, boxed and TorchScript's operators, too.\n"
 		 "off: by probes"},
 	{"user", 0, RECORD, TOP, "NAME", xsp_take_user, .wanted = "a user's name or number",
 	 .help = "who COMMAND runs as and the files belong to;\n"

@@ -154,11 +154,15 @@ int xsp_take_count(struct xsp_parse *p)
 	return 0;
 }
 
-int xsp_take_wish(struct xsp_parse *p)
+int xsp_take_agent(struct xsp_parse *p)
 {
 	struct xsp_wish *wish;
 
-	return take_off(p, &wish) || p->value == NULL ? 0 : wrong(p);
+	if (take_off(p, &wish))
+		return 0;
+	wish->valued = true;
+	wish->value = p->value != NULL ? XSP_BY_CALLBACKS : XSP_BY_SLOTS;
+	return p->value == NULL || strcmp(p->value, "callbacks") == 0 ? 0 : wrong(p);
 }
 
 int xsp_take_least(struct xsp_parse *p)

@@ -135,6 +135,7 @@ int xsp_record_make_recorder(struct recording *r, bool again, struct xsp_error *
 		.exit_by_return = r->o.exit == XSP_EXIT_BY_RETURN,
 		.exit_by_site = r->o.exit == XSP_EXIT_BY_SITE,
 		.operators_by_agent = xsp_records(&r->what, XSP_FEATURE_AGENT),
+		.operators_by_callbacks = xsp_records_callbacks(&r->what),
 		.profile = r->what.profile,
 		.again = again,
 		.stopped = is_stopped,
@@ -325,11 +326,16 @@ static int inject(struct recording *r, struct xsp_error *err)
 {
 	const struct xsp_feature_row *agent = &r->what.of[XSP_FEATURE_AGENT];
 
-	const bool filtered = agent->why == XSP_WHY_FILTERED;
-	if (agent->on == XSP_OFF && (filtered || agent->why == XSP_WHY_DETAILS) && !r->o.quiet)
-		xsp_say("operators keep their probes: the agent cannot yet %s",
-			filtered ? "choose calls by duration, depth or thread"
-				 : "read results, values, stacks, lines of Python or counters");
+	const bool callbacks = agent->value == XSP_BY_CALLBACKS;
+	const char *cannot =
+		agent->why == XSP_WHY_FILTERED	? "choose calls by duration, depth or thread"
+		: agent->why == XSP_WHY_NAMES	? "choose operators by name, by callbacks"
+		: agent->why != XSP_WHY_DETAILS ? NULL
+		: callbacks
+			? "read arguments, results, stacks, lines of Python or counters, by callbacks"
+			: "read results, values, stacks, lines of Python or counters";
+	if (agent->on == XSP_OFF && cannot != NULL && !r->o.quiet)
+		xsp_say("operators keep their probes: the agent cannot yet %s", cannot);
 	if (!r->o.inject)
 		return 0;
 	const unsigned what = agent->on == XSP_OFF

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "probes/ranges.h"
+#include "xsptrace/ring.h"
 
 /*
  * torch::autograd::Engine::evaluate_function(shared_ptr<GraphTask>&, Node *, ...): an ordinary
@@ -61,6 +62,19 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 					  .text = {.base = NODE_ARGUMENT, .deref = 1},
 					  .length = {.base = XSP_OPERAND_NONE}};
 	p.rename = xsp_torch_name_node;
+	long rc = xsp_probe_list_add(list, &p);
+	return rc < 0 ? (int)rc : 0;
+}
+
+int xsp_torch_find_callbacks(const struct xsp_provider *self, struct xsp_module *m,
+			     struct xsp_probe_list *list)
+{
+	struct xsp_symbol s;
+
+	if (!xsp_probe_function(m, XSP_RING_OPERATOR, &s))
+		return 0;
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_NAMED_SPAN, &s, "operator");
+	p.scope = XSP_SCOPE_FUNCTION;
 	long rc = xsp_probe_list_add(list, &p);
 	return rc < 0 ? (int)rc : 0;
 }

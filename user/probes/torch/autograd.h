@@ -16,6 +16,10 @@ void xsp_torch_name_node(char *text, size_t size);
 int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *m,
 			    struct xsp_probe_list *list);
 
+/* What stands for all operators that PyTorch's callbacks tell the agent of: nothing ever stops there. */
+int xsp_torch_find_callbacks(const struct xsp_provider *self, struct xsp_module *m,
+			     struct xsp_probe_list *list);
+
 /* torch.profiler.record_function("...") and torch's own ranges (Optimizer.step#SGD.step). */
 int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,
 			       struct xsp_probe_list *list);

@@ -79,6 +79,8 @@ static int find_torch(const struct xsp_provider *self, struct xsp_module *m,
 		ret = xsp_torch_find_user_ranges(self, m, list);
 	if (ret == 0 && (selection->details & XSP_DETAIL_SEQUENCE))
 		xsp_torch_capture_sequence(self, m, list);
+	if (ret == 0 && (selection->gpu & XSP_WANT_CALLBACKS))
+		ret = xsp_torch_find_callbacks(self, m, list);
 	return ret;
 }
 

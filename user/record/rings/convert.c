@@ -57,7 +57,11 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 {
 	const uint8_t kind = (uint8_t)(record->word >> 32), flags = (uint8_t)(record->word >> 40);
 	const uint16_t function = (uint16_t)(record->word >> 48);
-	const bool unwound = kind == XSP_EVENT_EXIT && flags == XSP_RING_UNWOUND;
+	const bool unwound = kind == XSP_EVENT_EXIT && (flags & XSP_RING_UNWOUND) != 0,
+		   leaves = kind == XSP_EVENT_EXIT &&
+			    (flags & ~(XSP_RING_UNWOUND | XSP_RING_NUMBERS)) == 0,
+		   placed = kind == XSP_EVENT_ENTRY && flags == XSP_RING_PLACED,
+		   node = kind == XSP_EVENT_LABEL && flags == XSP_RING_NUMBERS;
 	const bool part = kind == XSP_EVENT_NAME && flags < XSP_RING_PARTS;
 	const bool range = (kind == XSP_EVENT_BEGIN && (flags == 0 || flags == XSP_RING_NAMED)) ||
 			   (kind == XSP_EVENT_END && flags == 0);
@@ -68,7 +72,7 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 		return XSP_RECORD_BAD;
 	if (rows[function].region != XSP_EVENT_INVALID)
 		return convert_region(record, &rows[function], e, name);
-	if (!entry && !part && !range && !unwound && (kind != XSP_EVENT_EXIT || flags != 0))
+	if (!entry && !part && !range && !leaves && !placed && !node)
 		return XSP_RECORD_BAD;
 	if (rows[function].probe == XSP_RING_NO_PROBE)
 		return XSP_RECORD_UNWANTED;
@@ -82,7 +86,10 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 		.size = sizeof(e->head),
 	};
 	*name = record->value;
-	return range			? XSP_RECORD_RANGE
-	       : flags == XSP_RING_ARGS ? XSP_RECORD_ARGS
-					: XSP_RECORD_GOOD;
+	return range			  ? XSP_RECORD_RANGE
+	       : placed			  ? XSP_RECORD_PLACED
+	       : node			  ? XSP_RECORD_NODE
+	       : flags & XSP_RING_NUMBERS ? XSP_RECORD_NUMBERED
+	       : flags == XSP_RING_ARGS	  ? XSP_RECORD_ARGS
+					  : XSP_RECORD_GOOD;
 }

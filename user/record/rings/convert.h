@@ -16,6 +16,11 @@ enum xsp_ring_record_is {
 	XSP_RECORD_PART, /* of a name: it stands before its entry */
 	XSP_RECORD_RANGE, /* a range begins or ends; of the event its head is filled */
 	XSP_RECORD_ARGS, /* an entry whose arguments are at the place *name; of it, too */
+	/* by a callback: an entry, with its name's place and a number in *name; an exit with numbers; and numbers of the
+	 * innermost node. Of them, too */
+	XSP_RECORD_PLACED,
+	XSP_RECORD_NUMBERED,
+	XSP_RECORD_NODE,
 };
 
 /* What is known of a function in the agent's table. */
@@ -23,6 +28,7 @@ struct xsp_ring_row {
 	uint32_t probe; /* that its events are of; XSP_RING_NO_PROBE: none */
 	uint8_t region; /* xsp_ring_region_kind() */
 	bool named; /* its calls have names of their own */
+	bool operators; /* its calls are those that callbacks tell of, but nodes */
 };
 /* What the records of a function of record_function.h are, enum xsp_event_kind; XSP_EVENT_INVALID: it is none of these. */
 uint8_t xsp_ring_region_kind(const char *symbol);

@@ -60,19 +60,27 @@ static void look_at(struct xsp_ring_functions *f, const struct xsp_agent_rings_o
 		return;
 	row->probe = is_region && o->opener != NULL ? o->opener(o->ctx, probe) : probe;
 	row->named = !is_region && o->is_named != NULL && o->is_named(o->ctx, probe);
+	row->operators = strcmp(name, XSP_RING_OPERATOR) == 0;
 	f->regions += is_region ? f->served.count - before : 0;
 	f->named += row->named ? f->served.count - before : 0;
+	f->callbacks = f->callbacks ||
+		       (row->operators && (xsp_ring_memory_active(m) & XSP_RINGS_CALLBACKS));
 	f->ranges = f->ranges || (row->named && strcmp(name, XSP_RING_RANGE) == 0 &&
 				  (xsp_ring_memory_active(m) & XSP_RINGS_RANGES));
 }
 
-bool xsp_ring_functions_lose_ranges(struct xsp_ring_functions *f, const struct xsp_ring_memory *m)
+bool xsp_ring_functions_lose_callbacks(struct xsp_ring_functions *f,
+				       const struct xsp_ring_memory *m)
 {
-	const uint32_t both = XSP_RINGS_OPERATORS | XSP_RINGS_RANGES;
+	const uint32_t active = xsp_ring_memory_active(m);
+	/* at the end of all it gives up the operators as well */
+	const bool ranges = f->ranges && (active & XSP_RINGS_OPERATORS) &&
+			    !(active & XSP_RINGS_RANGES),
+		   all = f->callbacks && (active & XSP_RINGS_UNKNOWN);
 
-	if (!f->ranges || (xsp_ring_memory_active(m) & both) != XSP_RINGS_OPERATORS)
+	if (!ranges && !all)
 		return false;
-	f->ranges = false;
+	f->ranges = f->callbacks = false;
 	f->ranges_until_ns = xsp_now_ns();
 	return true;
 }

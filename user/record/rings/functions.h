@@ -16,7 +16,9 @@ struct xsp_ring_functions {
 	size_t regions,
 		named; /* that are among these: of regions; whose calls have names of their own */
 	bool ranges; /* those of PyTorch's record_function are there */
-	uint64_t ranges_until_ns; /* 0, or the agent has given them up: later ones have probes */
+	bool callbacks; /* operators, nodes and ranges are, by callbacks */
+	uint64_t
+		ranges_until_ns; /* 0, or the agent has given up what callbacks tell: later ones have probes */
 };
 int xsp_ring_functions_new(struct xsp_ring_functions *f);
 void xsp_ring_functions_free(struct xsp_ring_functions *f);
@@ -28,7 +30,8 @@ void xsp_ring_functions_look(struct xsp_ring_functions *f, const struct xsp_agen
 void xsp_ring_functions_read_args(const struct xsp_ring_functions *f,
 				  const struct xsp_agent_rings_options *o,
 				  struct xsp_ring_memory *m);
-/* Has the agent given up PyTorch's ranges since? It goes on with operators. True only once. */
-bool xsp_ring_functions_lose_ranges(struct xsp_ring_functions *f, const struct xsp_ring_memory *m);
+/* Has the agent given up what PyTorch's callbacks tell? It goes on with the rest. True only once. */
+bool xsp_ring_functions_lose_callbacks(struct xsp_ring_functions *f,
+				       const struct xsp_ring_memory *m);
 
 #endif

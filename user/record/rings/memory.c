@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalog/torch/record_layouts.h"
 #include "xsptrace/event.h"
 
 struct xsp_ring_memory {
@@ -53,6 +54,9 @@ static int lock_and_map(struct xsp_ring_memory *m, struct xsp_error *err)
 	m->stamp += m->stamp == 0;
 	__atomic_store_n(&m->head->args_stamp, m->stamp, __ATOMIC_RELEASE);
 	xsp_ring_memory_want_args(m, false);
+	xsp_ring_memory_want_numbers(m, false);
+	memcpy(m->head->layout, xsp_record_layouts, sizeof(xsp_record_layouts));
+	__atomic_store_n(&m->head->layouts, XSP_RECORD_LAYOUTS, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -179,6 +183,11 @@ void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
 void xsp_ring_memory_want_args(struct xsp_ring_memory *m, bool wanted)
 {
 	__atomic_store_n(&m->head->args, wanted ? m->stamp : 0, __ATOMIC_RELEASE);
+}
+
+void xsp_ring_memory_want_numbers(struct xsp_ring_memory *m, bool wanted)
+{
+	__atomic_store_n(&m->head->numbers, wanted, __ATOMIC_RELEASE);
 }
 
 struct xsp_ring_state_now xsp_ring_look(const struct xsp_ring_memory *m, unsigned ring)

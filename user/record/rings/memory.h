@@ -46,6 +46,8 @@ void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
 			       const struct xsp_args_kept *kept, const struct xsp_args_spec *spec);
 /* From now on: those of the rows that say how. */
 void xsp_ring_memory_want_args(struct xsp_ring_memory *m, bool wanted);
+/* Autograd's numbers, of what callbacks tell. */
+void xsp_ring_memory_want_numbers(struct xsp_ring_memory *m, bool wanted);
 
 struct xsp_ring_state_now {
 	uint64_t head, lost;

@@ -47,20 +47,29 @@ static uint64_t find(struct xsp_ring_names *n, const struct xsp_node_names *keys
 	return n->hash[place];
 }
 
+int xsp_put_name(struct xsp_ring_names *n, const struct xsp_node_names *keys,
+		 const struct xsp_ring_memory *m, uint64_t place, struct xsp_event *of,
+		 uint64_t *hash, int (*put)(void *ctx, const struct xsp_event *e), void *ctx)
+{
+	struct name_event name;
+
+	*hash = find(n, keys, m, place, of, &name);
+	if (*hash == 0) {
+		n->lost++;
+		of->flags |= XSP_EVENT_NAME_LOST;
+	}
+	return name.name.head.size != 0 ? put(ctx, &name.name.head) : 0;
+}
+
 int xsp_put_region(struct xsp_ring_names *n, const struct xsp_node_names *keys,
 		   const struct xsp_ring_memory *m, uint64_t place, union xsp_ring_event *e,
 		   int (*put)(void *ctx, const struct xsp_event *e), void *ctx)
 {
-	struct name_event name;
-	const uint64_t hash = find(n, keys, m, place, &e->head, &name);
+	uint64_t hash;
+	const int rc = xsp_put_name(n, keys, m, place, &e->head, &hash, put, ctx);
 
-	if (hash == 0) {
-		n->lost++;
-		e->head.flags |= XSP_EVENT_NAME_LOST;
-	}
 	/* in both structs at one place */
 	e->range.name_hash = hash;
-	const int rc = name.name.head.size != 0 ? put(ctx, &name.name.head) : 0;
 	return rc < 0 ? rc : put(ctx, &e->head);
 }
 

@@ -112,6 +112,7 @@ int xsp_operators_new(struct xsp_recorder *r)
 		.is_named = is_named,
 		.opener = opener_of,
 		.arguments = r->options.attach.details & XSP_DETAIL_SHAPES ? arguments_of : NULL,
+		.numbers = (r->options.attach.details & XSP_DETAIL_SEQUENCE) != 0,
 		.threads = learn_threads,
 		.ctx = r,
 		.mask = (uint32_t)xsp_broker_rings(r->broker, NULL, 0) - 1,
@@ -156,6 +157,13 @@ static bool is_range(const struct xsp_probe *p)
 	       strcmp(p->name, XSP_TORCH_USER_RANGE) == 0;
 }
 
+/* What PyTorch's callbacks tell of has this probe. Nothing ever stops there. */
+static bool is_callback(const struct xsp_probe *p)
+{
+	return strcmp(p->symbol, XSP_RING_OPERATOR) == 0 &&
+	       strcmp(p->provider, xsp_provider_torch.name) == 0;
+}
+
 struct count {
 	size_t operators, regions;
 };
@@ -169,7 +177,7 @@ static void collect_file(struct xsp_recorder *r, const struct recorded_process *
 	for (size_t k = 0; m != NULL && k < m->count; k++) {
 		const struct xsp_probe *probe = &m->probes[k].probe;
 		const bool calls = is_operator(probe), region = is_region(probe);
-		const bool other = is_node(probe) ||
+		const bool other = is_node(probe) || is_callback(probe) ||
 				   (is_range(probe) && strcmp(probe->symbol, XSP_RING_RANGE) == 0);
 		if ((!calls && !region && !other) || !is_free(p, m, k) ||
 		    /* without memory it keeps its probe */
@@ -203,16 +211,29 @@ static const struct xsp_planned_probe *find_probe(const struct xsp_planned_modul
 	return NULL;
 }
 
+static const char *wish_for_operators(const struct xsp_recorder *r)
+{
+	return r->options.operators_by_callbacks ? XSP_AGENT_WANT_CALLBACKS
+						 : XSP_AGENT_WANT_OPERATORS;
+}
+
 /* Has the process no use for this probe now: does its agent record the function, or is there no driver of a GPU, or no operator,
  * of which the agent would collect anything? */
 static bool is_spared(const struct xsp_recorder *r, const struct recorded_process *p,
 		      const struct xsp_planned_module *m, const struct xsp_planned_probe *probe)
 {
+	const struct xsp_probe *of = &probe->probe;
+
 	if (m->is_agent)
-		return probe == find_probe(m, XSP_AGENT_WANT_OPERATORS) ? !p->operators
+		return probe == find_probe(m, wish_for_operators(r))	? !p->operators
 		       : probe == find_probe(m, XSP_AGENT_WANT_REGIONS) ? !p->regions
 									: !p->driver;
-	if (is_range(&probe->probe))
+	if (is_callback(of))
+		return true;
+	if ((is_operator(of) || is_node(of) || is_range(of)) &&
+	    xsp_agent_rings_has_callbacks(r->agents, p->pid))
+		return true;
+	if (is_range(of))
 		return xsp_agent_rings_has_ranges(r->agents, p->pid);
 	/* it raises the semaphore in place of the probes that are spared */
 	if (strcmp(probe->probe.symbol, XSP_RECORD_FUNCTION_LISTEN) == 0)
@@ -299,15 +320,24 @@ static int open_memory(struct xsp_recorder *r, pid_t pid, struct xsp_ring_memory
 	return rc;
 }
 
-static uint32_t wanted(const struct recorded_process *p)
+static uint32_t wanted(const struct xsp_recorder *r, const struct recorded_process *p)
 {
-	return (p->operators ? XSP_RINGS_OPERATORS : 0) | (p->regions ? XSP_RINGS_REGIONS : 0);
+	return (!p->operators			    ? 0
+		: r->options.operators_by_callbacks ? XSP_RINGS_CALLBACKS
+						    : XSP_RINGS_OPERATORS) |
+	       (p->regions ? XSP_RINGS_REGIONS : 0);
 }
 
-static bool is_at_work(const struct recorded_process *p, const struct xsp_ring_memory *m)
+static bool is_at_work(const struct xsp_recorder *r, const struct recorded_process *p,
+		       const struct xsp_ring_memory *m)
 {
-	return (wanted(p) & ~xsp_ring_memory_active(m)) == 0 &&
+	return (wanted(r, p) & ~xsp_ring_memory_active(m)) == 0 &&
 	       (!p->operators || xsp_ring_memory_functions(m) > 0);
+}
+
+static bool knows_no_callbacks(const struct recorded_process *p, const struct xsp_ring_memory *m)
+{
+	return p->operators && (xsp_ring_memory_active(m) & XSP_RINGS_UNKNOWN) != 0;
 }
 
 /* Waits until the agent has its file, and records. */
@@ -318,8 +348,12 @@ static int wait_for_agent(struct xsp_recorder *r, const struct recorded_process 
 
 	for (;;) {
 		const int rc = *m == NULL ? open_memory(r, p->pid, m, err) : 0;
-		if ((rc < 0 && rc != -EAGAIN) || (*m != NULL && is_at_work(p, *m)))
+		if ((rc < 0 && rc != -EAGAIN) || (*m != NULL && is_at_work(r, p, *m)))
 			return rc;
+		if (*m != NULL && knows_no_callbacks(p, *m))
+			return xsp_error_set(
+				err, -ENOTSUP, XSP_STATUS_TARGET,
+				"this PyTorch makes its callbacks in a way that is not known (1.13, and 2.6 to 2.14, are)");
 		if (r->options.stopped != NULL && r->options.stopped(r->options.note_ctx))
 			return xsp_error_set(err, -EINTR, XSP_STATUS_FAILED, "interrupted");
 		if (xsp_now_ns() >= end_ns || !xsp_process_alive(p->process))
@@ -380,14 +414,19 @@ static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
 	char all[XSP_UNITS_SIZE], served[XSP_UNITS_SIZE];
 	size_t regions;
 	const size_t count = xsp_agent_rings_functions(r->agents, p->pid, &regions);
+	const char *lines =
+		r->pythons != NULL ? "; their lines of Python come from samples and waits" : "";
 
-	if (p->operators)
+	if (p->operators && r->options.operators_by_callbacks)
+		xsp_recorder_note(
+			r,
+			"the agent in process %d records operators, nodes and record_function ranges by PyTorch's callbacks, without probes%s",
+			(int)p->pid, lines);
+	else if (p->operators)
 		xsp_recorder_note(
 			r, "the agent in process %d records %s of %s operators, without probes%s",
 			(int)p->pid, xsp_format_count(served, count),
-			xsp_format_count(all, r->operator_count),
-			r->pythons != NULL ? "; their lines of Python come from samples and waits"
-					   : "");
+			xsp_format_count(all, r->operator_count), lines);
 	else if (regions > 0)
 		xsp_recorder_note(r, "the agent in process %d records its regions, without probes",
 				  (int)p->pid);
@@ -401,7 +440,7 @@ static bool go_without_operators(struct xsp_recorder *r, struct recorded_process
 	if (m == NULL || !p->operators || !p->regions ||
 	    !(xsp_ring_memory_active(m) & XSP_RINGS_REGIONS))
 		return false;
-	release_wish(r, p, agent, XSP_AGENT_WANT_OPERATORS);
+	release_wish(r, p, agent, wish_for_operators(r));
 	say_probes_stay(r, p, why->text);
 	p->operators = false;
 	p->operators_failed = true;
@@ -414,7 +453,7 @@ static int begin(struct xsp_recorder *r, struct recorded_process *p,
 	struct xsp_ring_memory *m = NULL;
 	int rc = wait_for_agent(r, p, &m, err);
 
-	if (rc == 0 && p->operators)
+	if (rc == 0 && p->operators && !r->options.operators_by_callbacks)
 		rc = check_refused(m, err);
 	if (rc < 0 && rc != -EINTR && go_without_operators(r, p, agent, m, err))
 		rc = 0;
@@ -597,7 +636,7 @@ void xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
 	if (xsp_agent_rings_has(r->agents, p->pid))
 		look_again(r, p);
 	else if (m != NULL && begin(r, p, m, &why) < 0) {
-		release_wish(r, p, m, XSP_AGENT_WANT_OPERATORS);
+		release_wish(r, p, m, wish_for_operators(r));
 		release_wish(r, p, m, XSP_AGENT_WANT_REGIONS);
 		say_probes_stay(r, p, why.text);
 		p->agent_failed = true;
@@ -606,68 +645,18 @@ void xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
 
 void xsp_operators_look(struct xsp_recorder *r, struct recorded_process *p)
 {
-	if (r->agents == NULL || !xsp_agent_rings_lose_ranges(r->agents, p->pid))
+	if (r->agents == NULL || !xsp_agent_rings_lose_callbacks(r->agents, p->pid))
 		return;
 	xsp_recorder_note(
 		r,
-		"the agent in process %d has given up record_function ranges, as this PyTorch makes them in a way that it does not know: they have probes from now on",
-		(int)p->pid);
+		"the agent in process %d has given up %s, as this PyTorch makes them in a way that it does not know: they have probes from now on",
+		(int)p->pid,
+		r->options.operators_by_callbacks ? "operators, nodes and record_function ranges"
+						  : "record_function ranges");
 	p->dirty = true;
 }
 
 int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p)
 {
 	return r->agents != NULL ? xsp_agent_rings_end(r->agents, p->pid) : 0;
-}
-
-/* ---- what is missing ---- */
-
-void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s)
-{
-	if (r->agents == NULL)
-		return;
-	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(r->agents);
-	s->lost_entries += t.lost + t.homeless;
-	s->lost_exits += t.lost + t.homeless;
-	s->lost_other += t.bad;
-	s->lost_names += t.names;
-	if (t.refused > r->gaps[XSP_GAP_SLOTS].count)
-		xsp_recorder_gap(
-			r, XSP_GAP_SLOTS, t.refused - r->gaps[XSP_GAP_SLOTS].count,
-			"of libraries that came later lead to functions of another tool: operators called through them are not seen");
-}
-
-int xsp_operators_put_info(struct xsp_recorder *r)
-{
-	char count[XSP_UNITS_SIZE];
-
-	if (r->agents == NULL)
-		return 0;
-	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(r->agents);
-	if (t.lost > 0)
-		xsp_recorder_note(
-			r,
-			"%s calls of operators and regions found the agent's memory full, and were lost: xsptrace got too little of a processor (give it one, by taskset or cpuset), or there are too many for it; without --inject the brake keeps them few",
-			xsp_format_count(count, t.lost));
-	if (t.homeless > 0)
-		xsp_recorder_note(
-			r,
-			"%s calls of operators were lost: the agent records %u threads at a time, and more called some",
-			xsp_format_count(count, t.homeless), XSP_RINGS_COUNT);
-	if (t.names > 0)
-		xsp_recorder_note(
-			r,
-			"%s names of regions, or arguments of operators, were lost: there were more different ones than the agent keeps, or the process has written over its memory",
-			xsp_format_count(count, t.names));
-	if (t.bad > 0)
-		xsp_recorder_note(
-			r,
-			"%s records of the agent could not be: the process has written over its memory, or means to deceive",
-			xsp_format_count(count, t.bad));
-	if (t.uneven > 0)
-		xsp_recorder_note(
-			r,
-			"the processor's time stamp counter left its rate %s times: operators' times may be off",
-			xsp_format_count(count, t.uneven));
-	return xsp_capture_put_number(r->writer, "agent records", t.records);
 }

@@ -7,59 +7,11 @@
 
 #include "base/clock.h"
 #include "base/rows/grow.h"
-#include "base/rows/u64map.h"
-#include "record/rings/functions.h"
-#include "record/rings/memory.h"
-#include "record/rings/names.h"
-#include "record/rings/node_names.h"
-#include "record/rings/open_ranges.h"
-#include "record/rings/tsc.h"
+#include "record/rings/hand_over.h"
 
-/* So long we wait for a record that was begun before later ones and is not there: a signal handler runs in its middle, or
- * has left it by a jump. */
-#define STUCK_NS 1000000000ULL
 /* Of a ring whose thread we do not know, as its birth may be in a ring of the kernel side. */
 #define UNKNOWN_NS 1000000000ULL
 #define THREADS_MAX (1U << 20)
-
-/* Of one ring. */
-struct reader {
-	uint32_t ns_tid, tid; /* tid 0: not known yet */
-	uint64_t tail, mark, lost;
-	uint64_t last; /* the latest record's time, in the agent's clock */
-	uint64_t last_ns; /* of the latest event that was handed over */
-	struct xsp_node_text text; /* of the entry that follows */
-	uint64_t
-		since_ns; /* when it began to be stuck, or its thread to be unknown; 0: it did not */
-};
-
-struct agent {
-	pid_t pid;
-	struct xsp_ring_memory *memory;
-	struct reader ring[XSP_RINGS_COUNT];
-	struct xsp_ring_functions functions;
-	struct xsp_open_ranges open;
-	struct xsp_ring_names names; /* of regions */
-	uint64_t homeless, refused;
-	uint64_t taken; /* rings whose threads are all known */
-	bool tsc;
-};
-
-struct xsp_agent_rings {
-	struct xsp_agent_rings_options options;
-	int (*put)(void *ctx, const struct xsp_event *e);
-	void *put_ctx;
-	struct agent **agents;
-	size_t count, room;
-	struct xsp_u64map threads; /* process, its own id → id in the root namespace */
-	struct xsp_u64map by_tid; /* id → index of the agent * XSP_RINGS_COUNT + ring */
-	struct xsp_node_names names;
-	struct xsp_tsc tsc;
-	uint64_t from_ns, to_ns, now_ns, asked_ns;
-	uint64_t marked_ns, turn_ns; /* the last mark, and the time since the one before */
-	uint64_t fullest; /* records that a ring had at the last mark, at most */
-	struct xsp_agent_rings_totals totals;
-};
 
 /* ---- life ---- */
 
@@ -185,6 +137,7 @@ int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_me
 	xsp_ring_memory_counts(memory, &g->homeless, &g->refused);
 	xsp_ring_functions_look(&g->functions, &a->options, pid, memory);
 	xsp_ring_memory_want_args(memory, a->options.arguments != NULL);
+	xsp_ring_memory_want_numbers(memory, a->options.numbers);
 	for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
 		begin_ring(g, i);
 	if (g->tsc)
@@ -208,11 +161,18 @@ bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid)
 	return g != NULL && g->functions.ranges;
 }
 
-bool xsp_agent_rings_lose_ranges(struct xsp_agent_rings *a, pid_t pid)
+bool xsp_agent_rings_has_callbacks(const struct xsp_agent_rings *a, pid_t pid)
+{
+	const struct agent *g = find(a, pid, NULL);
+
+	return g != NULL && g->functions.callbacks;
+}
+
+bool xsp_agent_rings_lose_callbacks(struct xsp_agent_rings *a, pid_t pid)
 {
 	struct agent *g = find(a, pid, NULL);
 
-	return g != NULL && xsp_ring_functions_lose_ranges(&g->functions, g->memory);
+	return g != NULL && xsp_ring_functions_lose_callbacks(&g->functions, g->memory);
 }
 
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe)
@@ -248,7 +208,7 @@ static uint32_t *thread_of(struct xsp_agent_rings *a, pid_t pid, uint32_t ns_tid
 	const uint64_t key = xsp_u64_pair((uint32_t)pid, ns_tid);
 	uint32_t *tid = xsp_u64map_get(&a->threads, key);
 
-	if (tid != NULL || a->options.threads == NULL || a->now_ns - a->asked_ns < STUCK_NS / 10)
+	if (tid != NULL || a->options.threads == NULL || a->now_ns - a->asked_ns < UNKNOWN_NS / 10)
 		return tid;
 	a->asked_ns = a->now_ns;
 	a->options.threads(a->options.ctx, pid);
@@ -305,26 +265,6 @@ static void forget_thread(struct xsp_agent_rings *a, struct reader *r)
 	r->tid = 0;
 }
 
-/* Passes over all that is in the ring: nobody knows whose it is, or what. */
-static void pass_over(struct xsp_agent_rings *a, struct agent *g, unsigned i, uint64_t head)
-{
-	struct reader *r = &g->ring[i];
-
-	a->totals.bad++;
-	r->tail = r->mark = head;
-	xsp_ring_read_up_to(g->memory, i, head);
-}
-
-static bool has_waited(const struct xsp_agent_rings *a, struct reader *r, uint64_t most_ns)
-{
-	if (r->since_ns == 0)
-		r->since_ns = a->now_ns;
-	if (a->now_ns - r->since_ns < most_ns)
-		return false;
-	r->since_ns = 0;
-	return true;
-}
-
 /* The thread that writes the ring. False: it is not known. */
 static bool know_thread(struct xsp_agent_rings *a, size_t index, unsigned i,
 			const struct xsp_ring_state_now *now)
@@ -346,134 +286,9 @@ static bool know_thread(struct xsp_agent_rings *a, size_t index, unsigned i,
 		r->since_ns = 0;
 		return true;
 	}
-	if (now->head != r->tail && has_waited(a, r, UNKNOWN_NS))
-		pass_over(a, g, i, now->head);
+	if (now->head != r->tail && xsp_ring_has_waited(a, r, UNKNOWN_NS))
+		xsp_ring_pass_over(a, g, i, now->head);
 	return false;
-}
-
-/* ---- records ---- */
-
-/* Ids and places of records are 64 bits that only rise: what jumps has been forged. */
-static bool is_plausible(const struct reader *r, uint64_t head)
-{
-	return head - r->tail <= XSP_RING_SLOTS;
-}
-
-static void count_lost(struct xsp_agent_rings *a, struct reader *r, uint64_t lost)
-{
-	if (a->to_ns == UINT64_MAX && lost > r->lost)
-		a->totals.lost += lost - r->lost;
-	r->lost = lost;
-}
-
-/* Fills time and thread. False: it is not handed over. */
-static bool place(struct xsp_agent_rings *a, const struct agent *g, struct reader *r,
-		  uint64_t time_ns, struct xsp_event *e)
-{
-	if (time_ns > a->now_ns)
-		a->now_ns = xsp_now_ns();
-	if (time_ns > a->now_ns + 1000000) {
-		a->totals.bad++;
-		r->last = 0;
-		return false;
-	}
-	if (time_ns < a->from_ns || time_ns > a->to_ns)
-		return false;
-	/* as a later pair of the clocks may have it by some ns */
-	if (time_ns < r->last_ns)
-		time_ns = r->last_ns;
-	r->last_ns = time_ns;
-	e->time_ns = time_ns;
-	e->tid = r->tid;
-	e->tgid = (uint32_t)g->pid;
-	return true;
-}
-
-/* A range of PyTorch ends where its object does: in any order, and on any thread. */
-static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
-		     const struct xsp_ring_record *record, const struct xsp_event *e)
-{
-	struct xsp_range_end_event end;
-
-	if (e->kind == XSP_EVENT_END && xsp_open_range_end(&g->open, record->value, e, &end))
-		return a->put(a->put_ctx, &end.head);
-	if (e->kind == XSP_EVENT_END ||
-	    (g->functions.ranges_until_ns != 0 && e->time_ns >= g->functions.ranges_until_ns))
-		return 0;
-	if (g->functions.rows[record->word >> 48].named &&
-	    xsp_open_range_begin(&g->open, record->value, e))
-		return xsp_put_named(&a->names, &r->text, record, e, a->put, a->put_ctx);
-	a->totals.bad++; /* the function has no ranges, or there are too many */
-	return 0;
-}
-
-static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
-			 const struct xsp_ring_record *record, uint64_t time_ns)
-{
-	union xsp_ring_event e;
-	uint64_t name = 0;
-	const enum xsp_ring_record_is is =
-		xsp_ring_convert(record, g->functions.rows, g->functions.count, &e, &name);
-
-	a->totals.records++;
-	if (record->time < r->last) {
-		a->totals.bad++;
-		return 0;
-	}
-	r->last = record->time;
-	if (is == XSP_RECORD_BAD)
-		/* a function that came later has a number as well, and another probe */
-		a->totals.bad += (record->word >> 48) >= xsp_ring_memory_functions(g->memory) ||
-				 (record->word >> 48) < g->functions.count;
-	if (is == XSP_RECORD_PART)
-		xsp_node_text_add(&r->text, (uint8_t)(record->word >> 40), record);
-	if (is == XSP_RECORD_PART || is == XSP_RECORD_BAD || is == XSP_RECORD_UNWANTED ||
-	    !place(a, g, r, time_ns, &e.head))
-		return 0;
-	if (is == XSP_RECORD_ARGS)
-		return xsp_put_args(&g->names, g->memory, name, &e.head, a->put, a->put_ctx);
-	const struct xsp_ring_row *row = &g->functions.rows[record->word >> 48];
-	if (row->region == XSP_EVENT_BEGIN || row->region == XSP_EVENT_VALUE)
-		return xsp_put_region(&g->names, &a->names, g->memory, name, &e, a->put,
-				      a->put_ctx);
-	if (is == XSP_RECORD_RANGE)
-		return put_range(a, g, r, record, &e.head);
-	if (row->named && e.head.kind == XSP_EVENT_ENTRY)
-		return xsp_put_named(&a->names, &r->text, record, &e.head, a->put, a->put_ctx);
-	return a->put(a->put_ctx, &e.head);
-}
-
-/* The records up to `head` that are there, and are from before `before_ns`. `last`: nobody will write what is not there. */
-static int hand_over(struct xsp_agent_rings *a, struct agent *g, unsigned i, uint64_t head,
-		     uint64_t before_ns, bool last)
-{
-	struct reader *r = &g->ring[i];
-	struct xsp_ring_record record;
-	int rc = 0;
-
-	if (!is_plausible(r, head)) {
-		pass_over(a, g, i, head);
-		return 0;
-	}
-	const uint64_t begin = r->tail;
-	while (rc == 0 && r->tail != head) {
-		if (!xsp_ring_copy(g->memory, i, r->tail, &record)) {
-			if (!last && !has_waited(a, r, STUCK_NS))
-				break;
-			a->totals.bad += !last;
-			r->tail++;
-			continue;
-		}
-		const uint64_t ns = g->tsc ? xsp_tsc_ns(&a->tsc, record.time) : record.time;
-		if (before_ns != UINT64_MAX && ns >= before_ns)
-			break;
-		r->since_ns = 0;
-		rc = hand_over_one(a, g, r, &record, ns);
-		r->tail++;
-	}
-	if (r->tail != begin)
-		xsp_ring_read_up_to(g->memory, i, r->tail);
-	return rc;
 }
 
 /* ---- from when to when ---- */
@@ -501,6 +316,13 @@ void xsp_agent_rings_stop(struct xsp_agent_rings *a, uint64_t to_ns)
 
 /* ---- a turn ---- */
 
+static void count_lost(struct xsp_agent_rings *a, struct reader *r, uint64_t lost)
+{
+	if (a->to_ns == UINT64_MAX && lost > r->lost)
+		a->totals.lost += lost - r->lost;
+	r->lost = lost;
+}
+
 static bool is_in(const struct xsp_agent_rings *a, const struct reader *r, uint64_t streams)
 {
 	return r->tid != 0 && (streams >> (r->tid & a->options.mask) & 1) != 0;
@@ -523,8 +345,8 @@ static void mark_ring(struct xsp_agent_rings *a, size_t index, unsigned i, uint6
 		return;
 	if (!know_thread(a, index, i, &now) || !is_in(a, r, streams))
 		return;
-	if (!is_plausible(r, now.head)) {
-		pass_over(a, g, i, now.head);
+	if (!xsp_ring_is_plausible(r, now.head)) {
+		xsp_ring_pass_over(a, g, i, now.head);
 		return;
 	}
 	r->mark = now.head;
@@ -609,7 +431,8 @@ int xsp_agent_rings_before(struct xsp_agent_rings *a, pid_t pid, uint32_t tid, u
 		r = find_taken(a, pid, tid, &g, &ring);
 	if (r == NULL)
 		return 0;
-	const int rc = hand_over(a, g, ring, xsp_ring_head(g->memory, ring), time_ns, false);
+	const int rc =
+		xsp_ring_hand_over(a, g, ring, xsp_ring_head(g->memory, ring), time_ns, false);
 	if ((int64_t)(r->mark - r->tail) < 0)
 		r->mark = r->tail;
 	return rc;
@@ -622,8 +445,9 @@ int xsp_agent_rings_flush(struct xsp_agent_rings *a, uint64_t streams)
 	for (size_t k = 0; k < a->count; k++)
 		for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++)
 			if (is_in(a, &a->agents[k]->ring[i], streams))
-				rc = hand_over(a, a->agents[k], i, a->agents[k]->ring[i].mark,
-					       UINT64_MAX, false);
+				rc = xsp_ring_hand_over(a, a->agents[k], i,
+							a->agents[k]->ring[i].mark, UINT64_MAX,
+							false);
 	return rc;
 }
 
@@ -653,7 +477,8 @@ static int hand_over_rest(struct xsp_agent_rings *a, struct agent *g)
 	xsp_agent_rings_mark(a, 0);
 	for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++)
 		if (g->ring[i].tid != 0)
-			rc = hand_over(a, g, i, xsp_ring_head(g->memory, i), UINT64_MAX, true);
+			rc = xsp_ring_hand_over(a, g, i, xsp_ring_head(g->memory, i), UINT64_MAX,
+						true);
 	return rc;
 }
 
@@ -670,7 +495,7 @@ int xsp_agent_rings_end(struct xsp_agent_rings *a, pid_t pid)
 	for (unsigned i = 0; i < XSP_RINGS_COUNT; i++) {
 		const uint64_t head = xsp_ring_head(g->memory, i);
 		if (rc == 0 && g->ring[i].tail != head)
-			pass_over(a, g, i, head);
+			xsp_ring_pass_over(a, g, i, head);
 	}
 	count_at_end(a, g);
 	free_agent(g);

@@ -35,6 +35,7 @@ struct xsp_agent_rings_options {
 	/* Of a region's function: the probe that its events are of, which is the one that opens it. NULL: its own. */
 	uint32_t (*opener)(void *ctx, uint32_t probe);
 	void *ctx;
+	bool numbers; /* autograd's, of what callbacks tell */
 	uint32_t
 		mask; /* a thread's events are in the stream with the number tid & mask; below 64 */
 };
@@ -61,8 +62,10 @@ void xsp_agent_rings_read_args(struct xsp_agent_rings *a);
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe);
 /* Are the ranges of record_function? */
 bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid);
-/* Has the agent given them up? True only once. */
-bool xsp_agent_rings_lose_ranges(struct xsp_agent_rings *a, pid_t pid);
+/* Are operators, nodes and ranges, by PyTorch's callbacks? */
+bool xsp_agent_rings_has_callbacks(const struct xsp_agent_rings *a, pid_t pid);
+/* Has the agent given up what callbacks tell? True only once. */
+bool xsp_agent_rings_lose_callbacks(struct xsp_agent_rings *a, pid_t pid);
 /* Is the function of this probe recorded in any process? */
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe);
 /* How many; without those whose calls have names of their own, and functions of regions: *regions. */
