@@ -18,8 +18,8 @@ os.environ["WORKLOADS"] = f"{HOME}/build/workloads"
 sys.path.insert(0, f"{HOME}/tests/e2e")
 
 # pylint: disable=wrong-import-position
-from harness import (EXTRA, KERNEL, Recording, Skip, Trace, alive, case, check, equal, finish, main,
-                     start, start_ready, truth, wait_for, workload, xsptrace)
+from harness import (EXTRA, KERNEL, TARGET, Recording, Skip, Trace, alive, case, check, equal, finish, main,
+                     check_calls, check_unwound, record_attached, start, start_ready, truth, wait_for, workload, xsptrace)
 
 RELEASE = tuple(int(x) for x in re.findall(r"\d+", platform.release())[:2])
 OLDEST = (5, 15)
@@ -84,6 +84,17 @@ def too_old(folder):
 
 
 MOVES = (("unusual", ("moves_its_code", "moves_its_code_after_unmapping_it"), False),)
+# Where nobody has another machine to see them on.
+ARM64 = (
+    ("survival", ("cxx_runtime_itself", "stack_switches", "signal_stacks", "target_killed", "captures_of_killed_tracers_are_readable"), False),
+    ("samples", ("shares_as_the_program_counts_them", "spans_are_frames_of_samples", "callers_of_what_a_signal_interrupted",
+                 "functions_of_the_kernel"), False),
+    ("values", ("to_the_bit",), False),
+    ("waits", ("functions_of_the_kernel",), False),
+    ("python", ("every_shape_of_frame", "attached_to"), False),
+)
+
+
 GPU = (("agent_live", ("gpu_records",), True),)
 PYTHON = (("python", ("callers_in_folded_stacks",), True),)
 
@@ -115,6 +126,39 @@ def code_that_moves(_):
     """Each kernel's own tree of mappings is read (bpf/mappings.h)."""
     if RELEASE >= (6, 1):
         run_existing("", MOVES)
+
+
+@case
+def cases_of_e2e_for_arm64(_):
+    if platform.machine() == "aarch64":
+        run_existing("", ARM64)
+
+
+@case
+def branch_protection(folder):
+    """Spans are exact with signed return addresses and without. Armv8.3's own returns, which authenticate, cannot be probed."""
+    if platform.machine() != "aarch64":
+        return
+    for name in ("demo", "demo_bare", "demo_retaa"):
+        trace, facts = record_attached(folder, [workload(name), "--threads", 2, "--calls", 50], "-e", "demo_*")
+        print(f"  {name}: {sum(trace.calls.values())} spans, {sum(facts['calls'].values())} calls")
+        trace.check_nothing_lost()
+        check_calls(trace, facts)
+        check_unwound(trace, facts)
+
+
+@case
+def injection_is_refused(folder):
+    """One clear line, a status of its own; the target goes on."""
+    if platform.machine() != "aarch64":
+        return
+    facts = f"{folder}/truth"
+    child = start_ready([workload("demo"), "--wait", "--calls", 5, "--out", facts])
+    done = xsptrace("--inject", "-o", f"{folder}/out.json", "-p", child.pid, status=TARGET)
+    print("  " + done.stderr.strip())
+    check("x86-64" in done.stderr, "the message does not say why", done.stderr)
+    child.send_signal(signal.SIGUSR1)
+    equal(finish(child), 0, "status of the target")
 
 
 @case
