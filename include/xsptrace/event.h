@@ -202,8 +202,8 @@ struct xsp_perf_value {
 /* In samples and waits of x86-64, where user addresses have 47 bits: not a return address, but that
  * of an instruction which a signal interrupted. */
 #define XSP_FRAME_INTERRUPTED (1ULL << 47)
-/* What unwinding by .eh_frame on x86-64 starts from, beside the address and the stack pointer of
- * the sample or of the wait's first frame. The bytes of the stack from there on follow. */
+/* What unwinding by .eh_frame starts from (arm64: rbp is x29, rbx x30), beside the address and the
+ * stack pointer of the sample or the wait's first frame. The bytes of the stack from there follow. */
 struct xsp_stack_copy {
 	__u64 rbx, rbp, r12, r13, r14, r15;
 };

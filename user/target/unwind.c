@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use on
- * x86-64, as read by cfi.c.
+ * unwind.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use, as
+ * read by cfi.c.
  */
 #include <errno.h>
 
@@ -15,6 +15,15 @@
 #define PROGRAM_MAX 4096U
 #define PROGRAMS_MAX 16384U
 #define REMEMBERED_BYTES 32U
+
+/* By the psABI, registers that a callee need not save are lost: UNKNOWN. Return addresses of arm64 may be signed. */
+#if defined(__aarch64__)
+static const uint8_t saved[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, XSP_WALK_RBP, XSP_WALK_RA};
+#define CODE_ADDRESS ((1ULL << 48) - 1)
+#else
+static const uint8_t saved[] = {XSP_WALK_RBX, XSP_WALK_RBP, 12, 13, 14, 15};
+#define CODE_ADDRESS UINT64_MAX
+#endif
 
 _Static_assert(XSP_WALK_REGISTERS == XSP_CFI_REGISTERS, "a frame has what the rules are of");
 
@@ -114,7 +123,6 @@ static int apply(const struct values *v, const struct xsp_cfi_row *row, struct x
 int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load, const void *ctx,
 		struct xsp_walk *w)
 {
-	/* by the psABI, registers that a callee need not save are lost: UNKNOWN */
 	struct xsp_cfi_row row = {0};
 	struct xsp_walk up = {0};
 	struct xsp_fde fde;
@@ -126,7 +134,6 @@ int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load,
 		fde.cie.program_end - fde.cie.program + (fde.program_end - fde.program);
 	if (bytes > PROGRAM_MAX || w->programs + bytes > PROGRAMS_MAX)
 		return -ENOENT;
-	static const uint8_t saved[] = {XSP_WALK_RBX, XSP_WALK_RBP, 12, 13, 14, 15};
 	for (size_t i = 0; i < sizeof(saved); i++)
 		row.rules[saved[i]].how = XSP_CFI_SAME;
 	int ret = xsp_cfi_run(&fde, data, addr, &row);
@@ -135,11 +142,15 @@ int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load,
 		return ret;
 	if (row.rules[XSP_WALK_RA].how == XSP_CFI_UNDEFINED)
 		return 1;
+	if (row.rules[XSP_WALK_RA].how == XSP_CFI_SAME && w->called)
+		return -ENOENT;
 	struct values v = {load, ctx, w};
 	ret = apply(&v, &row, &up);
 	if (ret < 0 || !(up.known & 1U << XSP_WALK_RA))
 		return -ENOENT;
+	up.values[XSP_WALK_RA] &= CODE_ADDRESS;
 	up.interrupted = fde.cie.signal_frame;
+	up.called = !up.interrupted;
 	up.programs = w->programs;
 	*w = up;
 	return 0;
@@ -154,9 +165,10 @@ int xsp_walk_up_frame_pointer(xsp_walk_load_fn load, const void *ctx, struct xsp
 	    load(ctx, frame, pair, sizeof(pair)) < 0)
 		return -ENOENT;
 	*w = (struct xsp_walk){.known = 1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA,
-			       .programs = w->programs};
+			       .programs = w->programs,
+			       .called = true};
 	w->values[XSP_WALK_RBP] = pair[0];
-	w->values[XSP_WALK_RA] = pair[1];
+	w->values[XSP_WALK_RA] = pair[1] & CODE_ADDRESS;
 	w->values[XSP_WALK_RSP] = frame + sizeof(pair);
 	return 0;
 }
