@@ -127,7 +127,7 @@ def functions_of_the_kernel(folder):
     check(sum(named.values()) > 0.5 * sum(reads.values()), "functions that each read goes through", *reads.items())
     for stack in named:
         below = stack[stack.index("[kernel] read") + 1:]
-        check(all(f.endswith("_[k]") for f in below) and below[0].startswith("entry_"), "their order", stack)
+        check(all(f.endswith("_[k]") for f in below) and below[0].startswith(("entry_", "do_el0_")), "their order", stack)
 
 
 @case

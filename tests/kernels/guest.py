@@ -140,7 +140,7 @@ def branch_protection(folder):
     if platform.machine() != "aarch64":
         return
     for name in ("demo", "demo_bare", "demo_retaa"):
-        trace, facts = record_attached(folder, [workload(name), "--threads", 2, "--calls", 50], "-e", "demo_*")
+        trace, facts = record_attached(folder, [workload(name), "--threads", 2, "--calls", 50], "-e", "demo_*", "-e", "demo::*", "-e", "*hidden*")
         print(f"  {name}: {sum(trace.calls.values())} spans, {sum(facts['calls'].values())} calls")
         trace.check_nothing_lost()
         check_calls(trace, facts)

@@ -20,9 +20,12 @@
 #if defined(__aarch64__)
 static const uint8_t saved[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, XSP_WALK_RBP, XSP_WALK_RA};
 #define CODE_ADDRESS ((1ULL << 48) - 1)
+/* The pair lies anywhere in the frame: of the caller's stack pointer only the least is known. */
+#define AFTER_FRAME_POINTER (1U << XSP_WALK_RBP | 1U << XSP_WALK_RA)
 #else
 static const uint8_t saved[] = {XSP_WALK_RBX, XSP_WALK_RBP, 12, 13, 14, 15};
 #define CODE_ADDRESS UINT64_MAX
+#define AFTER_FRAME_POINTER (1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA)
 #endif
 
 _Static_assert(XSP_WALK_REGISTERS == XSP_CFI_REGISTERS, "a frame has what the rules are of");
@@ -164,9 +167,8 @@ int xsp_walk_up_frame_pointer(xsp_walk_load_fn load, const void *ctx, struct xsp
 	if (!(w->known & 1U << XSP_WALK_RBP) || frame % 8 != 0 || frame < w->values[XSP_WALK_RSP] ||
 	    load(ctx, frame, pair, sizeof(pair)) < 0)
 		return -ENOENT;
-	*w = (struct xsp_walk){.known = 1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA,
-			       .programs = w->programs,
-			       .called = true};
+	*w = (struct xsp_walk){
+		.known = AFTER_FRAME_POINTER, .programs = w->programs, .called = true};
 	w->values[XSP_WALK_RBP] = pair[0];
 	w->values[XSP_WALK_RA] = pair[1] & CODE_ADDRESS;
 	w->values[XSP_WALK_RSP] = frame + sizeof(pair);

@@ -190,9 +190,7 @@ static bool push_caller(struct stack *s, const struct xsp_walk *w, uint64_t inst
 		return push(s, instead | XSP_FRAME_INTERRUPTED, w->values[XSP_WALK_RSP]);
 	if (w->interrupted && s->count > 0 && XSP_FRAME_WORDS(s->words[s->count - 1]) > 0)
 		s->above -= XSP_FRAME_WORDS(s->words[--s->count]) * 8;
-	return push(s,
-		    w->values[XSP_WALK_RA] |
-			    (w->interrupted && XSP_RETURN_SLOT != 0 ? XSP_FRAME_INTERRUPTED : 0),
+	return push(s, w->values[XSP_WALK_RA] | (w->interrupted ? XSP_FRAME_INTERRUPTED : 0),
 		    w->values[XSP_WALK_RSP]);
 }
 
@@ -325,7 +323,8 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 	struct frame f = {.pid = (pid_t)e->tgid, .standing = true};
 	if (is_frame(e, p))
 		s->words[s->count++] = XSP_FRAME_ADDRESS(pc);
-	s->above = sp;
+	/* the timeline begins with the slot below a sample's stack pointer, as if a return address were there */
+	s->above = sample ? sp - 8 + XSP_RETURN_SLOT : sp;
 	look_at(u, &c, &w, pc, &f);
 	push_inner(s, &f, sample, address);
 	bool part = f.count == 0 && sample && f.code == XSP_V8_PART;
