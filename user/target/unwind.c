@@ -91,16 +91,37 @@ static int evaluate(const struct values *v, const uint8_t *at, const uint8_t *en
 	return 0;
 }
 
+/* After a frame that only the frame pointer led out of (code of the vDSO) the stack pointer is not known. On arm64 x29 of a
+ * function that has made a call points at where it has saved its caller's, and the rule for x29 says how far from the
+ * CFA that is. */
+static int cfa_by_frame(const struct values *v, const struct xsp_cfi_row *row, uint64_t *cfa)
+{
+#if defined(__aarch64__)
+	const struct xsp_cfi_rule *fp = &row->rules[XSP_WALK_RBP], *ra = &row->rules[XSP_WALK_RA];
+
+	if (!v->frame->called || fp->how != XSP_CFI_AT || ra->how != XSP_CFI_AT ||
+	    ra->offset != fp->offset + 8 || reg_value(v, XSP_WALK_RBP, cfa) < 0)
+		return -ENOENT;
+	*cfa -= (uint64_t)fp->offset;
+	return 0;
+#else
+	(void)v;
+	(void)row;
+	(void)cfa;
+	return -ENOENT;
+#endif
+}
+
 static int apply(const struct values *v, const struct xsp_cfi_row *row, struct xsp_walk *up)
 {
 	uint64_t cfa, at;
 
 	int ret = row->cfa_at != NULL ? evaluate(v, row->cfa_at, row->cfa_end, NULL, &cfa)
 				      : reg_value(v, row->cfa.reg, &cfa);
-	if (ret < 0)
-		return ret;
-	if (row->cfa_at == NULL)
+	if (ret == 0 && row->cfa_at == NULL)
 		cfa += (uint64_t)row->cfa.offset;
+	else if (ret < 0 && cfa_by_frame(v, row, &cfa) < 0)
+		return ret;
 	for (unsigned i = 0; i < XSP_WALK_REGISTERS; i++) {
 		const struct xsp_cfi_rule *r = &row->rules[i];
 		if (r->how == XSP_CFI_SAME && (v->frame->known & 1U << i)) {
