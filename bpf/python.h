@@ -92,6 +92,16 @@ static __noinline __u64 python_key_slot(const struct xsp_python_spec *spec)
 	return block + key % 32 * 16 + 8;
 }
 
+/* Is pthread_self() this thread's? On arm64 the thread pointer is at the end of struct pthread. */
+static __always_inline bool is_own_thread(__u64 self)
+{
+#if defined(__TARGET_ARCH_x86)
+	return self == thread_pointer();
+#else
+	return thread_pointer() - self < 4096;
+#endif
+}
+
 /* The state under the thread's key; 0: none; UNKNOWN: it could not be read. */
 static __noinline __u64 python_own_state(const struct xsp_python_spec *spec)
 {
@@ -102,7 +112,7 @@ static __noinline __u64 python_own_state(const struct xsp_python_spec *spec)
 	state = read_word(slot);
 	if (state == 0 || state == UNKNOWN || spec->current)
 		return state;
-	return read_word(state + spec->thread_id) == thread_pointer() ? state : UNKNOWN;
+	return is_own_thread(read_word(state + spec->thread_id)) ? state : UNKNOWN;
 }
 
 /* With 128 turns, 5.15 took minutes in an emulator. So before 5.17 fewer frames are read, and longer

@@ -53,11 +53,16 @@ XSP_VERIFIED_ONCE __u64 module_block(__u64 thread, __u64 module)
 	return block == ~0ULL ? 0 : block;
 }
 #else
+/* The kernel notes it as the thread leaves its CPU; 0 before the first time. */
 static __always_inline __u64 thread_pointer(void)
 {
-	return UNKNOWN; /* the provider finds no variables on other machines */
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 pointer = BPF_CORE_READ(task, thread.uw.tp_value);
+
+	return pointer ? pointer : UNKNOWN;
 }
 
+/* The provider finds no variables on other machines. */
 static __always_inline __u64 module_block(__u64 thread, __u64 module)
 {
 	return UNKNOWN;

@@ -21,7 +21,7 @@
 __weak const volatile __u32 xsp_stack_frames = 0;
 #define XSP_STACK_ROOM XSP_STACK_BYTES(xsp_stack_frames)
 
-/* The registers that call frame information needs; only x86-64 has support for it. */
+/* The registers that call frame information needs. Of arm64 only those that code is seen to start from. */
 static __always_inline void xsp_copy_registers(struct xsp_stack_copy *copy,
 					       const struct pt_regs *regs)
 {
@@ -32,6 +32,9 @@ static __always_inline void xsp_copy_registers(struct xsp_stack_copy *copy,
 	copy->r13 = regs->r13;
 	copy->r14 = regs->r14;
 	copy->r15 = regs->r15;
+#else
+	copy->rbp = XSP_REG_FP(regs);
+	copy->rbx = XSP_REG_LINK(regs);
 #endif
 }
 
@@ -56,6 +59,7 @@ static __noinline long xsp_step(__u32 index, void *at)
 	bpf_probe_read_user(slot + i, 16, (void *)w->frame);
 	w->above = w->frame + 16;
 	w->frame = slot[i];
+	slot[i + 1] = XSP_CODE_ADDRESS(slot[i + 1]);
 	if (slot[i + 1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
 		return 1;
 	slot[i] = slot[i + 1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;

@@ -23,7 +23,6 @@ static __noinline __u32 xsp_put_callers(struct pt_regs *regs, char *e, __u32 at)
 	return at + size;
 }
 
-#if defined(__TARGET_ARCH_x86)
 /* Copies the stack, from which the recorder finds callers without frame pointers by call frame
  * information. `pieces`: a constant, at most XSP_STACK_COPY_PIECES. */
 static __noinline __u32 xsp_put_copy(struct pt_regs *regs, char *e, __u32 at, __u32 pieces)
@@ -47,11 +46,5 @@ static __noinline __u32 xsp_put_copy(struct pt_regs *regs, char *e, __u32 at, __
 	__u32 size = *(volatile __u16 *)&s->size;
 	return at + (size & 0x3fff);
 }
-#else
-static __always_inline __u32 xsp_put_copy(struct pt_regs *regs, char *e, __u32 at, __u32 pieces)
-{
-	return at;
-}
-#endif
 
 #endif

@@ -114,6 +114,7 @@ static __noinline long step_from(__u32 index, void *at)
 	}
 	w->above = w->frame + 16;
 	w->frame = pair[0];
+	pair[1] = XSP_CODE_ADDRESS(pair[1]);
 	if (pair[1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
 		return 1;
 	s->frame[i & (XSP_WAIT_FRAMES - 1)] = pair[1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;
@@ -204,7 +205,6 @@ static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wa
 	xsp_put_section_head((char *)e, at, XSP_SECTION_STACK, sizeof(struct xsp_section) + bytes,
 			     0);
 	at += sizeof(struct xsp_section) + bytes;
-#if defined(__TARGET_ARCH_x86)
 	words += sizeof(s->registers);
 	if (words > sizeof(s->registers) + sizeof(s->word))
 		return at;
@@ -212,7 +212,6 @@ static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wa
 	xsp_put_section_head((char *)e, at, XSP_SECTION_COPY, sizeof(struct xsp_section) + words,
 			     0);
 	at += sizeof(struct xsp_section) + words;
-#endif
 	return at;
 }
 

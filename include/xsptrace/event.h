@@ -201,9 +201,13 @@ struct xsp_perf_value {
 #define XSP_FRAME_WORDS(frame) ((frame) >> XSP_FRAME_SHIFT)
 /* In samples and waits of x86-64, where user addresses have 47 bits: not a return address, but that
  * of an instruction which a signal interrupted. */
+#if defined(__aarch64__)
+#define XSP_FRAME_INTERRUPTED 0ULL /* they have 48 there */
+#else
 #define XSP_FRAME_INTERRUPTED (1ULL << 47)
-/* What unwinding by .eh_frame on x86-64 starts from, beside the address and the stack pointer of
- * the sample or of the wait's first frame. The bytes of the stack from there on follow. */
+#endif
+/* What unwinding by .eh_frame starts from (arm64: rbp is x29, rbx x30), beside the address and the
+ * stack pointer of the sample or the wait's first frame. The bytes of the stack from there follow. */
 struct xsp_stack_copy {
 	__u64 rbx, rbp, r12, r13, r14, r15;
 };

@@ -30,8 +30,8 @@
 	SITE(void name(void))                                                                      \
 	SEMAPHORE(name)
 
-#ifdef __x86_64__
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#ifdef __x86_64__
 /* nocf_check without -fcf-protection */
 #pragma GCC diagnostic ignored "-Wattributes"
 #endif

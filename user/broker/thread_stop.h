@@ -8,7 +8,11 @@
 #include <sys/types.h>
 
 /* DWARF numbers of x86-64 (psABI 3.6.2): rax rdx rcx rbx rsi rdi rbp rsp r8..r15, return address */
+#if defined(__aarch64__)
+#define XSP_STOP_REGISTERS 32 /* nobody is stopped there */
+#else
 #define XSP_STOP_REGISTERS 17
+#endif
 #define XSP_STOP_WAIT_MS 20U /* for a thread to stop; one that sleeps uninterruptibly does not */
 /* the same for a thread that only waits for a processor */
 #define XSP_STOP_RUNNABLE_NS 2000000000ULL

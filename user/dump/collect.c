@@ -140,7 +140,7 @@ static int read_stopped_once(struct run *r, struct xsp_dump_thread *t, struct sn
 	if (rc < 0)
 		return rc;
 	memcpy(k->native.registers.values, s->registers, sizeof(s->registers));
-	k->native.registers.known = (1U << XSP_WALK_REGISTERS) - 1;
+	k->native.registers.known = XSP_WALK_ALL;
 	rc = keep_stack(k, s->stack, s->stack_bytes);
 	read_python(r, t, s->registers[XSP_WALK_RSP], k);
 	int released_rc = xsp_thread_release(r->stopper, &released);
@@ -176,7 +176,8 @@ static int read_stack(const struct run *r, struct snapshot *k)
 			    : pread(r->target->mem, stack, XSP_STOP_STACK, (off_t)sp);
 	int rc = keep_stack(k, stack, n > 0 ? (uint64_t)n : 0);
 	free(stack);
-	k->native.registers = (struct xsp_walk){.known = 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA};
+	k->native.registers =
+		(struct xsp_walk){.known = 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA, .called = true};
 	k->native.registers.values[XSP_WALK_RSP] = sp;
 	k->native.registers.values[XSP_WALK_RA] = k->look.call.pc;
 	return rc;

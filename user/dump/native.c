@@ -77,8 +77,7 @@ static void say_why_no_more(const struct walk *w, const struct xsp_walk *frame, 
 			    (*w->beyond || depth + 64 > XSP_STOP_STACK);
 	uint64_t addr;
 
-	out->wants_registers =
-		!deeper && w->snapshot->registers.known != (1U << XSP_WALK_REGISTERS) - 1;
+	out->wants_registers = !deeper && w->snapshot->registers.known != XSP_WALK_ALL;
 	if (deeper)
 		out->native_end = "the stack is deeper than the 120 KiB that are read of it";
 	else if (out->wants_registers)

@@ -32,7 +32,7 @@ static bool is_number_of_thread(int mem, uint64_t address)
 	const uint64_t pointer = address - XSP_PTHREAD_TID;
 	uint64_t words[XSP_PTHREAD_WORDS];
 
-	return xsp_procfs_load(mem, pointer, words, sizeof(words)) == 0 &&
+	return xsp_procfs_load(mem, pointer + XSP_PTHREAD_KNOWN, words, sizeof(words)) == 0 &&
 	       xsp_is_pthread(pointer, words);
 }
 

@@ -61,7 +61,11 @@ struct xsp_image_facts {
 	char why[640]; /* why the library cannot be read; the receiver terminates it */
 };
 
+#if defined(__aarch64__)
+#define XSP_IMAGE_REGISTERS 32
+#else
 #define XSP_IMAGE_REGISTERS 17 /* those of XSP_WALK_REGISTERS, in their order */
+#endif
 
 struct xsp_image_thread {
 	uint64_t registers[XSP_IMAGE_REGISTERS];

@@ -96,7 +96,7 @@ static enum xsp_danger judge_place(const struct xsp_image *image, const struct x
 
 static void judge(struct server *s, const struct xsp_image_thread *t, struct xsp_image_verdict *out)
 {
-	struct xsp_walk w = {.known = (1U << XSP_WALK_REGISTERS) - 1};
+	struct xsp_walk w = {.known = XSP_WALK_ALL};
 
 	out->error = xsp_image_refresh(&s->image);
 	if (out->error < 0)

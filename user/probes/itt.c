@@ -8,6 +8,13 @@
 
 #include "catalog/values.h"
 
+/* The registers that an __itt_id takes, a struct of 24 bytes: none, it is passed in memory; on arm64 its address is. */
+#if defined(__aarch64__)
+#define ID 1
+#else
+#define ID 0
+#endif
+
 /*
  * The collector decides what a counter is. The part in programs and Intel's reference collector
  * (ittapi, src/ittnotify_refcol) both use a struct __itt_counter_info: 0 char *nameA; 32 int type.
@@ -45,14 +52,14 @@ static const struct xsp_range_row rows[] = {
 	/*
 	 * void __itt_task_begin(const __itt_domain *domain, __itt_id taskid, __itt_id parentid,
 	 *                       __itt_string_handle *name)      (ittapi, include/ittnotify.h)
-	 * __itt_id is a struct of 24 bytes, passed in memory: so `name` is the second register. Its first
-	 * member is strA, a C string.
+	 * The first member of `name` is strA, a C string.
 	 */
 	{
 		.name = "__itt_task",
 		.nests = true,
 		.relay = XSP_RELAY_COLLECTOR,
-		.parts = {XSP_RANGE_BEGINS(0, XSP_WORD(1, 0), XSP_C_STRING, "__itt_task_begin"),
+		.parts = {XSP_RANGE_BEGINS(0, XSP_WORD(1 + 2 * ID, 0), XSP_C_STRING,
+					   "__itt_task_begin"),
 			  XSP_RANGE_ENDS("__itt_task_end")},
 	},
 	VALUE("counter", "counter_set_value", NAME_OF_COUNTER, VALUE_OF_COUNTER(1)),
@@ -66,8 +73,7 @@ static const struct xsp_range_row rows[] = {
 	VALUE("counter", "counter_dec_v3", NAME_OF_HANDLE(1), CHANGE(XSP_OPERAND_NONE)),
 	VALUE("counter", "counter_inc_delta_v3", NAME_OF_HANDLE(1), CHANGE(2)),
 	VALUE("counter", "counter_dec_delta_v3", NAME_OF_HANDLE(1), CHANGE(2)),
-	/* the id is passed in memory */
-	VALUE("metadata", "metadata_add", NAME_OF_HANDLE(1), ELEMENT(2, 3, 4)),
+	VALUE("metadata", "metadata_add", NAME_OF_HANDLE(1 + ID), ELEMENT(2 + ID, 3 + ID, 4 + ID)),
 	VALUE("metadata", "metadata_add_with_scope", NAME_OF_HANDLE(2), ELEMENT(3, 4, 5)),
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use on
- * x86-64, as read by cfi.c.
+ * unwind.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use, as
+ * read by cfi.c.
  */
 #include <errno.h>
 
@@ -15,6 +15,18 @@
 #define PROGRAM_MAX 4096U
 #define PROGRAMS_MAX 16384U
 #define REMEMBERED_BYTES 32U
+
+/* By the psABI, registers that a callee need not save are lost: UNKNOWN. Return addresses of arm64 may be signed. */
+#if defined(__aarch64__)
+static const uint8_t saved[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, XSP_WALK_RBP, XSP_WALK_RA};
+#define CODE_ADDRESS ((1ULL << 48) - 1)
+/* The pair lies anywhere in the frame: of the caller's stack pointer only the least is known. */
+#define AFTER_FRAME_POINTER (1U << XSP_WALK_RBP | 1U << XSP_WALK_RA)
+#else
+static const uint8_t saved[] = {XSP_WALK_RBX, XSP_WALK_RBP, 12, 13, 14, 15};
+#define CODE_ADDRESS UINT64_MAX
+#define AFTER_FRAME_POINTER (1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA)
+#endif
 
 _Static_assert(XSP_WALK_REGISTERS == XSP_CFI_REGISTERS, "a frame has what the rules are of");
 
@@ -79,16 +91,37 @@ static int evaluate(const struct values *v, const uint8_t *at, const uint8_t *en
 	return 0;
 }
 
+/* After a frame that only the frame pointer led out of (code of the vDSO) the stack pointer is not known. On arm64 x29 of a
+ * function that has made a call points at where it has saved its caller's, and the rule for x29 says how far from the
+ * CFA that is. */
+static int cfa_by_frame(const struct values *v, const struct xsp_cfi_row *row, uint64_t *cfa)
+{
+#if defined(__aarch64__)
+	const struct xsp_cfi_rule *fp = &row->rules[XSP_WALK_RBP], *ra = &row->rules[XSP_WALK_RA];
+
+	if (!v->frame->called || fp->how != XSP_CFI_AT || ra->how != XSP_CFI_AT ||
+	    ra->offset != fp->offset + 8 || reg_value(v, XSP_WALK_RBP, cfa) < 0)
+		return -ENOENT;
+	*cfa -= (uint64_t)fp->offset;
+	return 0;
+#else
+	(void)v;
+	(void)row;
+	(void)cfa;
+	return -ENOENT;
+#endif
+}
+
 static int apply(const struct values *v, const struct xsp_cfi_row *row, struct xsp_walk *up)
 {
 	uint64_t cfa, at;
 
 	int ret = row->cfa_at != NULL ? evaluate(v, row->cfa_at, row->cfa_end, NULL, &cfa)
 				      : reg_value(v, row->cfa.reg, &cfa);
-	if (ret < 0)
-		return ret;
-	if (row->cfa_at == NULL)
+	if (ret == 0 && row->cfa_at == NULL)
 		cfa += (uint64_t)row->cfa.offset;
+	else if (ret < 0 && cfa_by_frame(v, row, &cfa) < 0)
+		return ret;
 	for (unsigned i = 0; i < XSP_WALK_REGISTERS; i++) {
 		const struct xsp_cfi_rule *r = &row->rules[i];
 		if (r->how == XSP_CFI_SAME && (v->frame->known & 1U << i)) {
@@ -114,7 +147,6 @@ static int apply(const struct values *v, const struct xsp_cfi_row *row, struct x
 int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load, const void *ctx,
 		struct xsp_walk *w)
 {
-	/* by the psABI, registers that a callee need not save are lost: UNKNOWN */
 	struct xsp_cfi_row row = {0};
 	struct xsp_walk up = {0};
 	struct xsp_fde fde;
@@ -126,7 +158,6 @@ int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load,
 		fde.cie.program_end - fde.cie.program + (fde.program_end - fde.program);
 	if (bytes > PROGRAM_MAX || w->programs + bytes > PROGRAMS_MAX)
 		return -ENOENT;
-	static const uint8_t saved[] = {XSP_WALK_RBX, XSP_WALK_RBP, 12, 13, 14, 15};
 	for (size_t i = 0; i < sizeof(saved); i++)
 		row.rules[saved[i]].how = XSP_CFI_SAME;
 	int ret = xsp_cfi_run(&fde, data, addr, &row);
@@ -135,11 +166,15 @@ int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load,
 		return ret;
 	if (row.rules[XSP_WALK_RA].how == XSP_CFI_UNDEFINED)
 		return 1;
+	if (row.rules[XSP_WALK_RA].how == XSP_CFI_SAME && w->called)
+		return -ENOENT;
 	struct values v = {load, ctx, w};
 	ret = apply(&v, &row, &up);
 	if (ret < 0 || !(up.known & 1U << XSP_WALK_RA))
 		return -ENOENT;
+	up.values[XSP_WALK_RA] &= CODE_ADDRESS;
 	up.interrupted = fde.cie.signal_frame;
+	up.called = !up.interrupted;
 	up.programs = w->programs;
 	*w = up;
 	return 0;
@@ -153,10 +188,10 @@ int xsp_walk_up_frame_pointer(xsp_walk_load_fn load, const void *ctx, struct xsp
 	if (!(w->known & 1U << XSP_WALK_RBP) || frame % 8 != 0 || frame < w->values[XSP_WALK_RSP] ||
 	    load(ctx, frame, pair, sizeof(pair)) < 0)
 		return -ENOENT;
-	*w = (struct xsp_walk){.known = 1U << XSP_WALK_RBP | 1U << XSP_WALK_RSP | 1U << XSP_WALK_RA,
-			       .programs = w->programs};
+	*w = (struct xsp_walk){
+		.known = AFTER_FRAME_POINTER, .programs = w->programs, .called = true};
 	w->values[XSP_WALK_RBP] = pair[0];
-	w->values[XSP_WALK_RA] = pair[1];
+	w->values[XSP_WALK_RA] = pair[1] & CODE_ADDRESS;
 	w->values[XSP_WALK_RSP] = frame + sizeof(pair);
 	return 0;
 }

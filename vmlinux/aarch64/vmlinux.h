@@ -7,6 +7,12 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+
 struct sched_entity {
 	unsigned long long sum_exec_runtime, nr_migrations;
 };
@@ -39,6 +45,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct uprobe_task *utask;
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

@@ -16,7 +16,7 @@
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
-#define PAGE 4096U /* of pagemap; open_memory() checks it */
+#define PAGE 4096U /* what is compared at a time: one of the kernel's pages, or a part of it */
 #define ENTRIES 512U /* of pagemap, read at a time */
 
 struct range {
@@ -25,6 +25,7 @@ struct range {
 
 struct memory {
 	int mem, pagemap, file;
+	uint64_t page_bytes; /* of pagemap's entries */
 	struct range *ranges;
 	size_t count, room;
 	/* other code, which may have taken the place of the file's */
@@ -167,10 +168,11 @@ static int find_mappings(pid_t pid, const struct xsp_verified_file *file, struct
 
 static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
 {
-	*m = (struct memory){.mem = -1, .pagemap = -1, .file = file->fd};
+	*m = (struct memory){.mem = -1,
+			     .pagemap = -1,
+			     .file = file->fd,
+			     .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	int rc = xsp_verified_file_check(file);
-	if (rc == 0 && sysconf(_SC_PAGESIZE) != PAGE)
-		rc = -EOPNOTSUPP;
 	if (rc == 0)
 		rc = find_mappings(pid, file, m);
 	if (rc == 0)
@@ -199,7 +201,7 @@ static bool is_private_at(const struct memory *m, uint64_t address)
 {
 	uint64_t entry;
 
-	return pread(m->pagemap, &entry, sizeof(entry), (off_t)(address / PAGE * 8)) !=
+	return pread(m->pagemap, &entry, sizeof(entry), (off_t)(address / m->page_bytes * 8)) !=
 		       sizeof(entry) ||
 	       is_private(entry);
 }
@@ -418,11 +420,16 @@ static int find_in_range(const struct memory *m, const struct range *r, struct l
 	uint64_t entries[ENTRIES];
 	int rc = 0;
 
-	for (uint64_t at = r->start; at < r->end && rc == 0; at += ENTRIES * PAGE) {
-		ssize_t n = pread(m->pagemap, entries, sizeof(entries), (off_t)(at / PAGE * 8));
-		for (size_t i = 0; n > 0 && i < (size_t)n / 8 && rc == 0; i++)
-			if (at + i * PAGE < r->end && is_private(entries[i]))
-				rc = find_on_page(m, r, at + i * PAGE, l);
+	for (uint64_t at = r->start; at < r->end && rc == 0; at += ENTRIES * m->page_bytes) {
+		ssize_t n = pread(m->pagemap, entries, sizeof(entries),
+				  (off_t)(at / m->page_bytes * 8));
+		for (uint64_t to = at; n > 0 && rc == 0 && to < r->end; to += PAGE) {
+			const uint64_t i = (to - at) / m->page_bytes;
+			if (i >= (uint64_t)n / 8)
+				break;
+			if (is_private(entries[i]))
+				rc = find_on_page(m, r, to, l);
+		}
 	}
 	return rc;
 }

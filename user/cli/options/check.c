@@ -51,6 +51,15 @@ static bool is_refused(const struct xsp_options *o, enum xsp_feature feature)
 	return o->wishes.of[feature].said == XSP_SAID_OFF;
 }
 
+/* What is read by the rules of x86-64's calls (probes/torch/). */
+#if defined(__x86_64__)
+#define CANNOT_READ 0U
+#else
+#define CANNOT_READ                                                                                \
+	(unsigned)(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS |                    \
+		   XSP_DETAIL_VALUES | XSP_DETAIL_SEQUENCE | XSP_DETAIL_FLOPS)
+#endif
+
 static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_error *err)
 {
 	const char *extra = o->rest_count > 0 ? o->rest[0] : NULL;
@@ -72,6 +81,8 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "nothing to look at: xsptrace list -p PID"},
 		{o->pid_count == 0 && extra == NULL,
 		 "nothing to trace: give -p PID, or -- COMMAND [ARGS]; see xsptrace --help"},
+		{(details & CANNOT_READ) != 0,
+		 "--shapes, --inputs, --flops and --sequence work on x86-64 only so far: leave them out"},
 		{(o->split_ns > 0 || o->split_bytes > 0) && o->outputs.count > 0 &&
 			 !names_capture(o),
 		 "--split is of captures, and none is kept: add -o NAME.xspt"},

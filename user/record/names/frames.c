@@ -100,8 +100,7 @@ static bool is_standing(const struct xsp_event *e, uint64_t frame, size_t index)
 {
 	if (e->kind == XSP_EVENT_WAIT && index == 0)
 		return true;
-	return XSP_RETURN_SLOT != 0 &&
-	       (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE ||
+	return (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE ||
 		e->kind == XSP_EVENT_MEMORY) &&
 	       (frame & XSP_FRAME_INTERRUPTED);
 }

@@ -100,6 +100,8 @@ static int find_tables(const struct xsp_java *j, pid_t pid, struct xsp_jvm_table
 	struct xsp_module *m = xsp_resolve_module_that_has(j->resolver, pid, XSP_JVM_MARK, &moved);
 	struct xsp_symbol s;
 
+	if (m != NULL && xsp_module_arch(m) != XSP_ARCH_X86_64)
+		return -ENOENT; /* nobody has looked at its frames there */
 	for (size_t i = 0; m != NULL && i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (xsp_module_find(m, rows[i].symbol, &s) < 0)
 			return -ENOENT;

@@ -100,7 +100,7 @@ static void forget_half(struct xsp_sources *s)
 int xsp_sources_want(struct xsp_sources *s, enum xsp_address_name what, uint32_t pid,
 		     uint64_t address, bool stood)
 {
-	const uint64_t plain = XSP_RETURN_SLOT != 0 ? address & ~XSP_FRAME_INTERRUPTED : address;
+	const uint64_t plain = address & ~XSP_FRAME_INTERRUPTED;
 	struct wanted w = {.pid = pid, .what = what, .address = address};
 
 	if (xsp_resolve_learned(s->resolver, (pid_t)pid, plain, &w.module, &w.addr) < 0)

@@ -101,12 +101,13 @@ struct stack {
 	bool more; /* further out than the copy reaches */
 };
 
+/* Where a call pushes nothing, a function without a frame has the stack pointer of its caller. */
 static bool push(struct stack *s, uint64_t address, uint64_t above)
 {
 	const uint64_t distance = (above - s->above) / 8;
 
 	if (s->count == XSP_STACK_MAX || address == 0 || address >= 1ULL << XSP_FRAME_SHIFT ||
-	    above <= s->above || distance >= 1ULL << (64 - XSP_FRAME_SHIFT))
+	    above < s->above + (XSP_RETURN_SLOT != 0) || distance >= 1ULL << (64 - XSP_FRAME_SHIFT))
 		return false;
 	s->words[s->count++] = address | distance << XSP_FRAME_SHIFT;
 	s->above = above;
@@ -170,7 +171,7 @@ static int up(const struct xsp_unwinder *u, const struct frame *f, const struct 
 	if (f->java)
 		return xsp_jvm_up(f->of_java.jvm, &f->of_java.code, f->pc, f->standing, load, c, w);
 	int rc = xsp_resolve_learned(u->resolver, f->pid, f->pc, &module, &addr);
-	if (rc == 0 && xsp_module_arch(module) == XSP_ARCH_X86_64)
+	if (rc == 0)
 		rc = xsp_walk_up(module, addr, load, c, w);
 	return rc < 0 ? xsp_walk_up_frame_pointer(load, c, w) : rc;
 }
@@ -226,14 +227,20 @@ static void start(const struct xsp_event *e, const struct parts *p, struct xsp_w
 	const bool waits = e->kind == XSP_EVENT_WAIT;
 
 	*w = (struct xsp_walk){0};
-	const uint64_t saved[][2] = {{XSP_WALK_RBX, r->rbx},
-				     {XSP_WALK_RBP, r->rbp},
-				     {XSP_WALK_RSP, waits ? e->sp + XSP_RETURN_SLOT : e->sp},
-				     {12, r->r12},
-				     {13, r->r13},
-				     {14, r->r14},
-				     {15, r->r15},
-				     {XSP_WALK_RA, stood_at(e, p)}};
+	const uint64_t saved[][2] = {
+		{XSP_WALK_RBP, r->rbp},
+		{XSP_WALK_RSP, waits ? e->sp + XSP_RETURN_SLOT : e->sp},
+#if defined(__aarch64__)
+		{XSP_WALK_RA, r->rbx},
+#else
+		{XSP_WALK_RBX, r->rbx},
+		{12, r->r12},
+		{13, r->r13},
+		{14, r->r14},
+		{15, r->r15},
+		{XSP_WALK_RA, stood_at(e, p)},
+#endif
+	};
 	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
 		w->values[saved[i][0]] = saved[i][1];
 		w->known |= 1U << saved[i][0];
@@ -307,7 +314,7 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 	int rc = 0;
 
 	start(e, p, &w);
-	const uint64_t sp = w.values[XSP_WALK_RSP], pc = w.values[XSP_WALK_RA];
+	const uint64_t sp = w.values[XSP_WALK_RSP], pc = stood_at(e, p);
 	const struct copy c = {
 		.from = sp,
 		.bytes = (const uint8_t *)(p->copy + 1) + sizeof(struct xsp_stack_copy),
@@ -316,7 +323,8 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 	struct frame f = {.pid = (pid_t)e->tgid, .standing = true};
 	if (is_frame(e, p))
 		s->words[s->count++] = XSP_FRAME_ADDRESS(pc);
-	s->above = sp;
+	/* the timeline begins with the slot below a sample's stack pointer, as if a return address were there */
+	s->above = sample ? sp - 8 + XSP_RETURN_SLOT : sp;
 	look_at(u, &c, &w, pc, &f);
 	push_inner(s, &f, sample, address);
 	bool part = f.count == 0 && sample && f.code == XSP_V8_PART;

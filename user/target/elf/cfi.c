@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cfi.c - the call frame instructions of DWARF 5, section 6.4.2: the CFA, and the rules for
- * x86-64's registers. On other machines only the CFA is valid.
+ * this machine's registers. Of other machines' code only the CFA is valid.
  *
  * The length of the programs bounds the work: every instruction takes at least one byte.
  */

@@ -38,7 +38,11 @@ struct xsp_cfa {
 };
 
 /* How to leave a frame at an instruction. */
+#if defined(__aarch64__)
+#define XSP_CFI_REGISTERS 32U /* x0 to x30, sp */
+#else
 #define XSP_CFI_REGISTERS 17U /* x86-64's, and the return address */
+#endif
 #define XSP_CFI_NO_REGISTER UINT64_MAX
 enum xsp_cfi_how {
 	XSP_CFI_UNKNOWN,

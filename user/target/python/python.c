@@ -32,7 +32,7 @@ void xsp_python_look(struct xsp_module *m, struct xsp_python_runtime *out)
 	uint64_t offset;
 
 	*out = (struct xsp_python_runtime){0};
-	if (xsp_module_arch(m) != XSP_ARCH_X86_64 || xsp_module_find(m, "_PyRuntime", &s) < 0)
+	if (xsp_module_find(m, "_PyRuntime", &s) < 0)
 		return;
 	for (size_t i = 0; xsp_module_load(m, i, &load) == 0; i++) {
 		if (!load.executable || xsp_module_addr_to_offset(m, load.addr, &offset) < 0)

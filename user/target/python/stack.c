@@ -25,7 +25,7 @@ static bool read_thread(const struct xsp_python *p, uint64_t state, struct xsp_p
 
 	*out = (struct xsp_python_thread){.state = state};
 	return xsp_python_read(p, state + p->layout.frames.thread_id, &out->pointer, 8) == 0 &&
-	       xsp_python_read(p, out->pointer, words, sizeof(words)) == 0 &&
+	       xsp_python_read(p, out->pointer + XSP_PTHREAD_KNOWN, words, sizeof(words)) == 0 &&
 	       xsp_is_pthread(out->pointer, words) &&
 	       xsp_python_read(p, out->pointer + XSP_PTHREAD_TID, &out->tid, sizeof(out->tid)) == 0;
 }
@@ -68,7 +68,6 @@ long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *ou
 #define THREADS_MOST 1024
 
 /* bpf/python.h */
-#define SPECIFIC_FIRST 0x310
 #define SPECIFIC_COUNT 32
 
 /* The number of the thread's slot that has the state; SPECIFIC_COUNT: none has. */
@@ -77,7 +76,7 @@ static uint32_t slot_of(const struct xsp_python *p, const struct xsp_python_thre
 	uint64_t slots[2 * SPECIFIC_COUNT];
 	uint32_t i = 0;
 
-	if (xsp_python_read(p, t->pointer + SPECIFIC_FIRST, slots, sizeof(slots)) < 0)
+	if (xsp_python_read(p, t->pointer + XSP_PTHREAD_VALUES, slots, sizeof(slots)) < 0)
 		return SPECIFIC_COUNT;
 	while (i < SPECIFIC_COUNT && slots[2 * i + 1] != t->state)
 		i++;
@@ -127,6 +126,49 @@ static int find_variable(const struct xsp_python *p, int32_t *out)
 	return found == 1 ? 0 : -EAGAIN;
 }
 
+#if defined(__aarch64__)
+#define SIZE_LEAST 0x400
+#define SIZE_MOST 0xc00
+
+/*
+ * The thread pointer is at the end of struct pthread, whose size differs from glibc to glibc: {dtv, 0}. Of dtv's pairs
+ * the second is the variables of the first module, which follow (sysdeps/aarch64/nptl/tls.h, _dl_allocate_tls_init).
+ */
+static int thread_pointer_of(const struct xsp_python *p, uint64_t self, uint64_t *out)
+{
+	uint64_t words[(SIZE_MOST - SIZE_LEAST) / 8], block;
+
+	if (xsp_python_read(p, self + SIZE_LEAST, words, sizeof(words)) < 0)
+		return -EAGAIN;
+	for (size_t i = 0; i + 1 < sizeof(words) / 8; i += 2) {
+		*out = self + SIZE_LEAST + 8 * i;
+		if (words[i] != 0 && words[i] % 8 == 0 && words[i + 1] == 0 &&
+		    xsp_python_read(p, words[i] + 16, &block, 8) == 0 && block - (*out + 16) < 4096)
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+/* The kernel side knows no key, but where its value is from the thread pointer on. */
+static int find_value(const struct xsp_python *p, struct xsp_python_spec *s)
+{
+	struct xsp_python_thread threads[THREADS_MOST];
+	const long count = xsp_python_threads(p, threads, THREADS_MOST);
+	uint64_t key = (uint64_t)s->key << 32 | 1, pointer;
+
+	if (count <= 0 ||
+	    (s->key_address != 0 && xsp_python_read(p, s->key_address, &key, 8) < 0) ||
+	    (uint32_t)key == 0 || key >> 32 >= SPECIFIC_COUNT ||
+	    thread_pointer_of(p, threads[count - 1].pointer, &pointer) < 0)
+		return -EAGAIN;
+	s->key = (uint32_t)(key >> 32);
+	s->key_address = 0;
+	s->variable = (int32_t)(XSP_PTHREAD_VALUES + 16 * s->key + 8) -
+		      (int32_t)(pointer - threads[count - 1].pointer);
+	return 0;
+}
+#endif
+
 int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out)
 {
 	*out = p->layout.frames;
@@ -139,7 +181,11 @@ int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out)
 	if (p->layout.variable)
 		return find_variable(p, &out->variable);
 	out->key_address = p->layout.key != 0 ? p->runtime + p->layout.key : 0;
-	return p->layout.key != 0 ? 0 : find_key(p, &out->key);
+	int rc = p->layout.key != 0 ? 0 : find_key(p, &out->key);
+#if defined(__aarch64__)
+	rc = rc < 0 ? rc : find_value(p, out);
+#endif
+	return rc;
 }
 
 /* ---- several interpreters ---- */
@@ -170,7 +216,7 @@ static int read_slot(const struct xsp_python *p, uint64_t pointer, uint64_t *sta
 
 	if (xsp_python_frames(p, &s) < 0)
 		return -EIO;
-	if (s.variable != 0)
+	if (p->layout.variable)
 		return xsp_python_read(p, pointer + (uint64_t)(int64_t)s.variable, state, 8);
 	if (s.key_address != 0) {
 		if (xsp_python_read(p, s.key_address, &word, 8) < 0)
@@ -179,7 +225,7 @@ static int read_slot(const struct xsp_python *p, uint64_t pointer, uint64_t *sta
 	}
 	if (s.key >= SPECIFIC_COUNT)
 		return -EIO;
-	return xsp_python_read(p, pointer + SPECIFIC_FIRST + 16 * s.key + 8, state, 8);
+	return xsp_python_read(p, pointer + XSP_PTHREAD_VALUES + 16 * s.key + 8, state, 8);
 }
 
 int xsp_python_thread_of(const struct xsp_python *p, const struct xsp_python_thread *all,

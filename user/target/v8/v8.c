@@ -65,6 +65,8 @@ static int read_constant(struct xsp_module *m, const char *name, int32_t *out)
 
 int xsp_v8_layout_read(struct xsp_module *m, struct xsp_v8_layout *out)
 {
+	if (xsp_module_arch(m) != XSP_ARCH_X86_64)
+		return -ENOTSUP; /* nobody has looked at its frames there */
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
 		int32_t value;
 		const int rc = read_constant(m, constants[i].name, &value);

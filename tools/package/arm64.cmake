@@ -1,0 +1,11 @@
+# The preset `arm64`: for aarch64, by Debian's cross compiler, with the static libraries of `tools/static-deps arm64`.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(XSPTRACE_STATIC_DEPS ${CMAKE_CURRENT_LIST_DIR}/../../build/static-deps-arm64)
+set(CMAKE_FIND_ROOT_PATH ${XSPTRACE_STATIC_DEPS})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
