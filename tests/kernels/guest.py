@@ -84,6 +84,19 @@ def too_old(folder):
     equal(finish(child), 0, "status of the target")
 
 
+# A row of docs/install.md's table: what is recorded, and a case that counts it.
+PARTS = {
+    "spans": ("exactness", "demo_attached"),
+    "exits": ("survival", "exceptions_longjmp_tail_calls"),
+    "children": ("follow", "children_are_counted_exactly_bare"),
+    "waits": ("waits", "stacks_of_waits"),
+    "samples": ("samples", "shares_as_the_program_counts_them"),
+    "Python": ("python", "callers_in_folded_stacks"),
+    "memory": ("heap", "every_block_is_counted"),
+    "brake": ("brake", "hot_leaf_is_let_go"),
+    "flight": ("flight", "the_latest_part"),
+    "regions": ("exactness", "annotated_by_default"),
+}
 MOVES = (("unusual", ("moves_its_code", "moves_its_code_after_unmapping_it"), False),)
 # Where nobody has another machine to see them on.
 ARM64 = (
@@ -119,6 +132,21 @@ def run_existing(extra, cases=EXISTING):
 def cases_of_e2e(_):
     if RELEASE >= OLDEST:
         run_existing("")
+
+
+@case
+def each_part(_):
+    """Only if it is named: emulated, all takes some minutes."""
+    if "each_part" not in sys.argv:
+        raise Skip("not named")
+    failed = []
+    for part, (file, name) in PARTS.items():
+        try:
+            run_existing("", ((file, (name,), False),))
+        except AssertionError:
+            failed.append(part)
+    print(f"parts: {', '.join(p + (' FAILED' if p in failed else '') for p in PARTS)}")
+    equal(failed, [], "parts that failed")
 
 
 @case
