@@ -109,7 +109,7 @@ library.slots_end()
 def collectives(folder):
     """What a program calls are virtual functions: no slot leads to them."""
     need_torch()
-    torch = run([TORCH, "-c", "import torch; print(torch.__path__[0])"]).stdout.strip()
+    torch = run([TORCH, "-c", "import importlib.util as i; print(i.find_spec('torch').submodule_search_locations[0])"]).stdout.strip()
     symbols = exported(f"{torch}/lib/libtorch_cpu.so", "_ZN4c10d(16ProcessGroupGloo(9allreduce|9broadcast|7barrier|7enqueue|9AsyncWork7execute)E|4Work4wait)")
     counts = shares(folder, "c10d", symbols, [TORCH, "-c", GLOO])
     asked = [c for s, c in counts.items() if re.search("(allreduce|broadcast|barrier)E", s)]
