@@ -1108,6 +1108,8 @@ Test(agent_rings, what_is_no_file_of_an_agent)
 	cr_expect_eq(open_copy(dup(w.fd)), -EPROTO);
 	w.rings->magic = 0;
 	w.rings->version--;
+	cr_expect_eq(open_copy(dup(w.fd)), -EAGAIN, "the agent fills it, and writes this last");
+	w.rings->magic = 1;
 	cr_expect_eq(open_copy(dup(w.fd)), -EPROTO);
 	writer_end(&w);
 }
