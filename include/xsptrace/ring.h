@@ -94,6 +94,15 @@ static inline __u64 xsp_ring_hash(const char *text, __u32 length)
 #define XSP_RING_VALUE "xsp_record_function_value" /* VALUE */
 #define XSP_RECORD_FUNCTION_LISTEN "xsp_record_function_listen"
 #define XSP_RING_NO_NAME (~0ULL) /* in place of a name's: it could not be read or kept */
+/* XSigma's scopes are regions, too: functions whose symbols begin so. An object that begins and ends one is in the value of both records, above the name's
+ * place. */
+#define XSP_RING_SCOPE "_ZN6xsigma"
+#define XSP_RING_GUARD_AT 18
+#define XSP_RING_GUARD_PLACE ((1ULL << XSP_RING_GUARD_AT) - 1)
+static inline __u64 xsp_ring_guard(__u64 place, __u64 object)
+{
+	return (place & XSP_RING_GUARD_PLACE) | object >> 3 << XSP_RING_GUARD_AT;
+}
 
 /* A name. Its place is found by its hash; it may follow a few rows later. */
 struct xsp_ring_name {

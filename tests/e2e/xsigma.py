@@ -14,7 +14,7 @@ import sys
 import time
 
 from harness import (AS_ASKED, NO_BRAKE, TABLE, WORKLOADS, Recording, Trace, case, check, check_as_shipped, check_calls, equal, finish, main,
-                     own_pages_of_code, record_attached, record_launched, start, start_ready, wait_for, workload)
+                     own_pages_of_code, record_attached, record_launched, start, start_ready, truth, wait_for, workload)
 
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
           if b.startswith("gcc") or os.path.exists(f"{WORKLOADS}/xsigma_graph_clang")]
@@ -83,6 +83,49 @@ def branch_main(folder, *options, builds=BUILDS):
 @case
 def branch_main_bare(folder):
     branch_main(folder, *AS_ASKED, builds=BUILDS[:1])
+
+
+BY_THE_AGENT = ("--inject", "-e", "xsigma", "--waits=off", "--sample=off")
+
+
+@case
+def by_the_agent(folder):
+    """Scopes that come through slots have no probes: counts and nesting are the program's, also where RecordFunction of branch graph,
+    which has probes, lies in between."""
+    for program, how in (("main", []), ("graph", ["armed"])):
+        for build in BUILDS[::2]:  # nothing is loaded into a static program
+            name = f"xsigma_{program}_{build}"
+            child = start_ready([workload(name), "--calls", 60, "--wait", "--out", f"{folder}/truth", *how])
+            with Recording(folder, *BY_THE_AGENT, "-p", child.pid, "-o", f"{folder}/{name}.json", name=name) as r:
+                check("records its regions, without probes" in r.output(), f"{name}: what was said", r.output())
+                if program == "main":
+                    equal(own_pages_of_code(child.pid, "libxsigma"), 0, f"{name}: pages of code with probes")
+                child.send_signal(signal.SIGUSR1)
+                equal(finish(child), 0, f"{name}: status")
+                r.wait()
+            facts = truth(f"{folder}/truth")
+            check_all(Trace(f"{folder}/{name}.json"), facts["calls"], facts["edges"])
+
+
+@case
+def both_ways_at_once(folder):
+    """Each scope is in both captures, equal in name, thread and nesting, and costs less by the agent."""
+    for program in ("main", "graph"):
+        child = start_ready([workload(f"xsigma_{program}_gcc"), "--calls", 60, "--wait", *(["armed"] if program == "graph" else [])])
+        traces = {}
+        with Recording(folder, "-p", child.pid, *BY_THE_AGENT[1:], "-o", f"{folder}/probes.json", name="probes") as probes:
+            with Recording(folder, "-p", child.pid, *BY_THE_AGENT, "-o", f"{folder}/agent.json", name="agent") as agent:
+                equal(own_pages_of_code(child.pid, "libxsigma") > 0, True, "probes of the first")
+                child.send_signal(signal.SIGUSR1)
+                equal(finish(child), 0, "status")
+                for r in (agent, probes):
+                    r.wait()
+        for how in ("probes", "agent"):
+            trace = traces[how] = Trace(f"{folder}/{how}.json")
+            trace.check_nothing_lost()
+        equal(*(collections.Counter((e["tid"], e["name"], e["args"]["Scope"]) for e in traces[how].spans) for how in ("agent", "probes")),
+              f"{program}: scopes of threads")
+        equal(*(dict(edges(traces[how])) for how in ("agent", "probes")), f"{program}: nesting")
 
 
 @case

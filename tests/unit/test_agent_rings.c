@@ -166,6 +166,9 @@ static int take(void *ctx, const struct xsp_event *e)
 
 static bool late; /* the files that have regions are not planned yet */
 
+#define SCOPE_BEGINS XSP_RING_SCOPE "C1"
+#define SCOPE_ENDS XSP_RING_SCOPE "D1"
+
 /* "mm" is probe 7, "t" is 8. */
 static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *symbol)
 {
@@ -184,6 +187,8 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 		{XSP_RING_ENTER, 20},
 		{XSP_RING_EXIT, 21},
 		{XSP_RING_VALUE, 22},
+		{SCOPE_BEGINS, 30},
+		{SCOPE_ENDS, 31},
 	};
 	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
 		if (strcmp(symbol, probes[i].symbol) == 0 && !(late && probes[i].probe >= 20))
@@ -201,7 +206,14 @@ static bool is_named(void *ctx, uint32_t probe)
 static uint32_t opener_of(void *ctx, uint32_t probe)
 {
 	(void)ctx;
-	return probe == 21 ? 20 : probe;
+	return probe == 21 || probe == 31 ? probe - 1 : probe;
+}
+
+static uint8_t scope_of(void *ctx, uint32_t probe, bool *guard)
+{
+	(void)ctx;
+	*guard = probe >= 30;
+	return probe == 30 ? XSP_EVENT_BEGIN : probe == 31 ? XSP_EVENT_END : XSP_EVENT_INVALID;
 }
 
 struct session {
@@ -217,6 +229,7 @@ static void begin(struct session *s, const char *const *functions, size_t count)
 						  .is_named = is_named,
 						  .opener = opener_of,
 						  .numbers = true,
+						  .scope = scope_of,
 						  .mask = 3};
 	struct xsp_ring_memory *m;
 	struct xsp_error err = {0};
@@ -387,6 +400,46 @@ Test(agent_rings, forged_regions)
 	turn(&s);
 	cr_expect_eq(s.got.count, 13);
 	cr_expect_eq(bad(&s), 6);
+	end(&s);
+}
+
+/* Of XSigma: its object says which one ends, in any order and on any thread. */
+Test(agent_rings, scopes_of_objects)
+{
+	static const char *const scopes[] = {"mm", SCOPE_BEGINS, SCOPE_ENDS};
+	const uint64_t one = 0x7fff00001000, two_ = 0x7fff00001008, none = 0x7fff00002000;
+	struct session s;
+
+	begin(&s, scopes, 3);
+	take_ring(&s.w, 0, 1);
+	take_ring(&s.w, 1, 2);
+	xsp_agent_rings_thread(s.a, PID, 2, TID + 1);
+	add_name(&s.w, 9, "outer", XSP_RING_NAME_THERE);
+	put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now, 0x7000, xsp_ring_guard(9, one));
+	put_named(&s.w, XSP_EVENT_BEGIN, 1, s.now + 1, 0x6f00,
+		  xsp_ring_guard(XSP_RING_NO_NAME, two_));
+	put_named(&s.w, XSP_EVENT_END, 2, s.now + 2, 0x7000, xsp_ring_guard(XSP_RING_NO_NAME, one));
+	put_named(&s.w, XSP_EVENT_END, 2, s.now + 3, 0x7000, xsp_ring_guard(0, none));
+	put_named(&s.w, XSP_EVENT_END, 2, s.now + 4, 0x7000, xsp_ring_guard(0, one)); /* again */
+	turn(&s);
+	const struct xsp_event *e = s.got.events;
+	cr_assert_eq(s.got.count, 4);
+	cr_expect(e[0].kind == XSP_EVENT_NAME && strcmp(s.got.text[0], "outer") == 0);
+	cr_expect(e[1].kind == XSP_EVENT_BEGIN && e[1].probe == 30 &&
+		  s.got.hash[1] == s.got.hash[0]);
+	cr_expect(e[2].kind == XSP_EVENT_BEGIN && (e[2].flags & XSP_EVENT_NAME_LOST));
+	cr_expect(e[3].kind == XSP_EVENT_END && e[3].probe == 30 && s.got.begin_ns[3] == s.now);
+	const uint64_t number = s.w.rings->ring[1].head++;
+	put_at(&s.w, 1, number, s.now + 5, 0x5000, XSP_RING_WORD(number + 1, XSP_EVENT_END, 0, 2));
+	s.w.records[XSP_RING_SLOTS + number].value = xsp_ring_guard(0, two_);
+	turn(&s);
+	cr_assert_eq(s.got.count, 5);
+	cr_expect(e[4].tid == TID + 1 && s.got.begin_ns[4] == s.now + 1);
+	cr_expect_eq(bad(&s), 0);
+	put_named(&s.w, XSP_EVENT_END, 1, s.now + 6, 0x7000, 0); /* by what begins one */
+	put_named(&s.w, XSP_EVENT_ENTRY, 2, s.now + 7, 0x7000, 0);
+	turn(&s);
+	cr_expect(s.got.count == 5 && bad(&s) == 2);
 	end(&s);
 }
 
@@ -1055,6 +1108,8 @@ Test(agent_rings, what_is_no_file_of_an_agent)
 	cr_expect_eq(open_copy(dup(w.fd)), -EPROTO);
 	w.rings->magic = 0;
 	w.rings->version--;
+	cr_expect_eq(open_copy(dup(w.fd)), -EAGAIN, "the agent fills it, and writes this last");
+	w.rings->magic = 1;
 	cr_expect_eq(open_copy(dup(w.fd)), -EPROTO);
 	writer_end(&w);
 }

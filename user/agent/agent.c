@@ -97,15 +97,22 @@ static enum operators_by operators_wanted(void)
 static void *thread_main(void *in_driver)
 {
 	unsigned fresh = in_driver ? 0 : FRESH_TURNS;
+	bool regions = false;
 
 	prctl(PR_SET_NAME, THREAD_NAME, 0, 0, 0);
 	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms, to wake together with others */
 	while (atomic_load(&agent.exit) == EXIT_NOT) {
 		bool wanted = agent_wants(WANT_ACTIVITY);
 		bool first = !atomic_load(&agent.second);
-		bool regions = regions_turn(agent_wants(WANT_REGIONS) && first);
-		bool recording = operators_turn(operators_wanted()) || regions;
+		bool scopes = agent_wants(WANT_REGIONS) && first && !operators_failed();
+		bool recording;
 
+		/* a library that came is met at once; but at first the thunks of scopes are to be there */
+		if (regions)
+			regions = regions_turn(scopes);
+		recording = operators_turn(operators_wanted(), scopes);
+		if (!regions)
+			regions = regions_turn(scopes && !operators_failed());
 		rings_turn();
 		if (atomic_load(&agent.driver_comes))
 			; /* the window is the driver's thread's */
@@ -116,7 +123,8 @@ static void *thread_main(void *in_driver)
 		else if (window_active())
 			window_tick();
 		futex_wait(&agent.exit, EXIT_NOT,
-			   window_active() || recording || fresh > 0 ? ACTIVE_NS : IDLE_NS);
+			   window_active() || recording || regions || fresh > 0 ? ACTIVE_NS
+										: IDLE_NS);
 		fresh -= fresh > 0;
 	}
 	if (window_active())

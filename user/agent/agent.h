@@ -156,14 +156,19 @@ void window_reset(void);
 
 enum operators_by { BY_NOTHING, BY_SLOTS, BY_CALLBACKS };
 #ifdef __x86_64__
-/* On the agent's thread, 50 times a second as long as it returns true: they are recorded. */
-bool operators_turn(enum operators_by wanted);
+/* On the agent's thread, 50 times a second as long as it returns true: they, or scopes, are recorded. */
+bool operators_turn(enum operators_by wanted, bool scopes);
+bool operators_failed(void);
 void operators_before_fork(void);
 void operators_in_child(void);
 #else
-static inline bool operators_turn(enum operators_by wanted)
+static inline bool operators_turn(enum operators_by wanted, bool scopes)
 {
-	(void)wanted;
+	(void)wanted, (void)scopes;
+	return false;
+}
+static inline bool operators_failed(void)
+{
 	return false;
 }
 static inline void operators_before_fork(void)

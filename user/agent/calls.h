@@ -37,13 +37,15 @@ enum {
 	STACK_MAX = COPY_UNIT * COPY_MAX,
 };
 extern const char thunks[]; /* XSP_RING_FUNCTIONS */
-/* For functions that evaluate nodes: their numbers as functions */
-enum { NODE_THUNKS = 4 };
-extern const char node_thunks[];
-extern uint32_t node_functions[];
+/* For functions that evaluate nodes, and for those that begin and end XSigma's scopes: their numbers as functions */
+enum { NODE_THUNKS = 4, SCOPE_THUNKS = 64 };
+extern const char node_thunks[], scope_thunks[];
+extern uint32_t node_functions[], scope_functions[];
 /* By the number of the thunk: the real function, and how many units of arguments are copied. */
 extern struct thunk_function {
-	uint64_t target, units;
+	uint64_t target;
+	uint32_t units;
+	uint32_t part; /* of a scope: scopes_part() */
 } thunk_functions[];
 /* Calls f with all vector registers kept that hold arguments or results. */
 uint64_t thunk_keep_vectors(uint64_t (*f)(void *), void *argument);
@@ -65,6 +67,7 @@ struct thread_calls {
 };
 void calls_enter(struct call *call);
 void calls_enter_node(struct call *call);
+void calls_enter_scope(struct call *call); /* regions/region_calls.c */
 void calls_leave(struct call *call);
 struct node_name;
 /* A record that belongs to no call. word: XSP_RING_WORD() without a number. */
@@ -116,6 +119,17 @@ uint64_t names_place(uint64_t hash, const char *text, size_t length, uint32_t fl
 uint64_t args_place(const struct call *call, struct xsp_ring_args *how);
 /* How it is read; NULL: it is not. */
 struct xsp_ring_args *args_wanted(const struct call *call);
+
+/* ---- regions/scopes.c ------------------------------------------------------------- */
+
+struct image;
+struct image_symbol;
+/* What this function is of XSigma's scopes: an odd number begins one, the next one ends it. 0: it is none. */
+uint32_t scopes_part(const char *symbol);
+/* Of each symbol of a library; then add() gets those of scopes. */
+void scopes_see(const struct image_symbol *symbol);
+void scopes_take(const struct image *image,
+		 void (*add)(const char *name, uint64_t address, uint32_t part));
 
 /* ---- nodes.c --------------------------------------------------------------------- */
 
@@ -234,13 +248,17 @@ void images_symbols(const struct image *image, void (*visit)(void *, const struc
 bool images_unbound(const struct image *image, const struct image_slot *slot, uint64_t value);
 void images_slots(const struct image *image, void (*visit)(void *, const struct image_slot *),
 		  void *data);
+/* Those of some functions (0: none), at most 64, that its code refers to by their addresses, and not through slots: bit n is n. All: it cannot be
+ * read. */
+uint64_t images_referred(const struct image *image, const uint64_t *addresses, size_t count);
 
 /* ---- slots.c --------------------------------------------------------------------- */
 
 /* Has a library come or gone since slots_look()? */
 bool slots_changed(void);
-/* Puts thunks into the slots of every library that has come. False: nothing more can be done. */
-bool slots_look(void);
+/* Puts thunks into the slots of every library that has come: for scopes, and for operators if they are wanted. False: nothing more can
+ * be done. */
+bool slots_look(bool operators);
 /* Only sees which libraries there are. */
 bool slots_refresh(void);
 /* Puts the old values back. */

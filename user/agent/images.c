@@ -334,6 +334,54 @@ static bool is_code(const struct image *image, uint64_t at, uint64_t bytes)
 	return false;
 }
 
+static bool is_readable(const char *code, size_t bytes)
+{
+	const uint64_t first = (uint64_t)code & -(uint64_t)READABLE_PAGE;
+	bool is = true;
+
+	for (uint64_t at = first; is && at < (uint64_t)code + bytes; at += READABLE_PAGE)
+		is = calls_is_readable(at);
+	return is;
+}
+
+static uint64_t referred_in(const char *code, size_t bytes, const uint64_t *addresses, size_t count)
+{
+	uint64_t low = UINT64_MAX, high = 0, found = 0;
+
+	for (size_t n = 0; n < count; n++) {
+		low = addresses[n] && addresses[n] < low ? addresses[n] : low;
+		high = addresses[n] > high ? addresses[n] : high;
+	}
+	for (size_t at = 0; at + sizeof(int32_t) <= bytes; at++) {
+		int32_t distance;
+		memcpy(&distance, code + at, sizeof(distance));
+		const uint64_t to =
+			(uint64_t)(code + at) + sizeof(distance) + (uint64_t)(int64_t)distance;
+		/* zeros before a function are the end of a nop */
+		for (size_t n = 0; to >= low && to <= high && distance != 0 && n < count; n++)
+			found |= (uint64_t)(to == addresses[n]) << n;
+	}
+	return found;
+}
+
+/* Each four bytes of code may be the distance of a call, a jump or an address: what are none in truth cost some probes. The file
+ * may have been cut short since it was mapped. */
+uint64_t images_referred(const struct image *image, const uint64_t *addresses, size_t count)
+{
+	const ElfW(Phdr) *h = image->headers;
+	uint64_t found = 0;
+
+	for (uint16_t n = 0; n < image->header_count; n++) {
+		const char *code = (const char *)(image->base + h[n].p_vaddr);
+		if (h[n].p_type != PT_LOAD || !(h[n].p_flags & PF_X))
+			continue;
+		if (!(h[n].p_flags & PF_R) || !is_readable(code, h[n].p_filesz))
+			return UINT64_MAX;
+		found |= referred_in(code, h[n].p_filesz, addresses, count);
+	}
+	return found;
+}
+
 /* It leads to the library's own code that pushes the number of the relocation for the loader. */
 bool images_unbound(const struct image *image, const struct image_slot *slot, uint64_t value)
 {

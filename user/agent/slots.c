@@ -25,7 +25,7 @@ enum {
 struct function {
 	uint64_t address;
 	char *name;
-	uint32_t node; /* the number of its thunk for nodes + 1; 0: it has an ordinary one */
+	uint64_t thunk;
 };
 struct slot {
 	uint64_t *at, old;
@@ -53,8 +53,10 @@ static struct {
 	size_t mapping_count;
 	const struct image *image; /* that is being looked at */
 	uint32_t own, defined; /* slots and functions of operators of it */
+	uint32_t own_scopes; /* slots of it for functions of scopes */
 	uint32_t own_nodes; /* slots of it for functions that evaluate nodes */
-	uint32_t nodes; /* such functions */
+	uint32_t nodes, scopes; /* such functions; those of scopes */
+	bool operators; /* they are wanted */
 	bool full; /* no memory */
 } slots;
 
@@ -115,24 +117,52 @@ void slots_publish(void)
 	__atomic_store_n(&file->functions, n, __ATOMIC_RELEASE);
 }
 
-static void add_function(const char *name, uint64_t address, int stack)
+/* The next one of a few thunks of their own. */
+static uint64_t next_thunk(const char *of, uint32_t *functions, uint32_t *used, uint32_t number)
+{
+	functions[*used] = number;
+	return (uint64_t)of + (*used)++ * (uint64_t)THUNK_BYTES;
+}
+
+/* part: of a scope, or 0 */
+static void add_function(const char *name, uint64_t address, int stack, uint32_t part)
 {
 	uint32_t n = slots.count, at = hash(name);
 	char *copy = n < XSP_RING_FUNCTIONS ? strdup(name) : NULL;
 
 	if (!copy)
 		return;
-	slots.functions[n] = (struct function){.address = address, .name = copy};
-	thunk_functions[n] = (struct thunk_function){
-		.target = address, .units = (uint64_t)(stack + COPY_UNIT - 1) / COPY_UNIT};
-	if (signature_is_node(name)) {
-		node_functions[slots.nodes] = n;
-		slots.functions[n].node = ++slots.nodes;
-	}
+	slots.functions[n] = (struct function){
+		.address = address,
+		.name = copy,
+		.thunk = signature_is_node(name)
+				 ? next_thunk(node_thunks, node_functions, &slots.nodes, n)
+			 : part ? next_thunk(scope_thunks, scope_functions, &slots.scopes, n)
+				: (uint64_t)thunks + n * (uint64_t)THUNK_BYTES};
+	thunk_functions[n] =
+		(struct thunk_function){.target = address,
+					.units = (uint32_t)(stack + COPY_UNIT - 1) / COPY_UNIT,
+					.part = part};
 	while (slots.by_name[at % NAMES])
 		at++;
 	slots.by_name[at % NAMES] = (uint16_t)(n + 1);
 	slots.count++;
+}
+
+static const struct function *find_function(const char *name, uint64_t address)
+{
+	uint32_t from = hash(name);
+	const struct function *f;
+
+	while ((f = next_of(name, &from)) && f->address != address)
+		;
+	return f;
+}
+
+static void add_scope(const char *name, uint64_t address, uint32_t part)
+{
+	if (slots.scopes < SCOPE_THUNKS && !find_function(name, address))
+		add_function(name, address, 0, part);
 }
 
 /* Those that are called through a slot: what is called directly is no record. */
@@ -145,9 +175,7 @@ static bool is_node(const char *name)
 static void take_symbol(void *only_common, const struct image_symbol *symbol)
 {
 	const char *after, *name;
-	const struct function *f;
 	size_t length;
-	uint32_t from;
 	int stack;
 
 	name = signature_operator(symbol->name, &length, &after);
@@ -155,13 +183,8 @@ static void take_symbol(void *only_common, const struct image_symbol *symbol)
 		 : !is_node(symbol->name))
 		return;
 	stack = signature_stack(symbol->name);
-	if (stack < 0 || stack > STACK_MAX)
-		return;
-	from = hash(symbol->name);
-	while ((f = next_of(symbol->name, &from)))
-		if (f->address == symbol->address)
-			return;
-	add_function(symbol->name, symbol->address, stack);
+	if (stack >= 0 && stack <= STACK_MAX && !find_function(symbol->name, symbol->address))
+		add_function(symbol->name, symbol->address, stack, 0);
 }
 
 static bool is_operator(const char *name)
@@ -176,6 +199,7 @@ static void count_symbol(void *unused, const struct image_symbol *symbol)
 {
 	(void)unused;
 	slots.defined += is_operator(symbol->name);
+	scopes_see(symbol);
 }
 
 static void count_slot(void *unused, const struct image_slot *slot)
@@ -183,16 +207,19 @@ static void count_slot(void *unused, const struct image_slot *slot)
 	(void)unused;
 	slots.own += is_operator(slot->name);
 	slots.own_nodes += signature_is_node(slot->name);
+	slots.own_scopes += scopes_part(slot->name) != 0;
 }
 
 /* The functions of a library that calls its own without slots are left to others: part of the calls is no record. */
 static void take_functions(struct image *image)
 {
-	slots.defined = slots.own = slots.own_nodes = 0;
+	slots.defined = slots.own = slots.own_nodes = slots.own_scopes = 0;
 	images_symbols(image, count_symbol, NULL);
 	images_slots(image, count_slot, NULL);
-	image->kind = slots.defined + slots.own > 0 ? IMAGE_OF_OPERATORS : IMAGE_PLAIN;
-	if (slots.defined == 0 ||
+	scopes_take(image, add_scope);
+	image->kind =
+		slots.defined + slots.own + slots.own_scopes > 0 ? IMAGE_OF_OPERATORS : IMAGE_PLAIN;
+	if (!slots.operators || slots.defined == 0 ||
 	    (slots.defined > OPERATORS_MANY && slots.own <= slots.defined / 2))
 		return;
 	images_symbols(image, take_symbol, image);
@@ -215,18 +242,11 @@ static bool push(struct slot_list *list, const struct slot *slot)
 	return true;
 }
 
-static uint64_t thunk_of(uint32_t function)
-{
-	const uint32_t node = slots.functions[function].node;
-
-	return node > 0 ? (uint64_t)node_thunks + (node - 1) * (uint64_t)THUNK_BYTES
-			: (uint64_t)thunks + (uint64_t)function * THUNK_BYTES;
-}
-
 static bool is_thunk(uint64_t value)
 {
 	return value - (uint64_t)thunks < (uint64_t)XSP_RING_FUNCTIONS * THUNK_BYTES ||
-	       value - (uint64_t)node_thunks < (uint64_t)NODE_THUNKS * THUNK_BYTES;
+	       value - (uint64_t)node_thunks < (uint64_t)NODE_THUNKS * THUNK_BYTES ||
+	       value - (uint64_t)scope_thunks < (uint64_t)SCOPE_THUNKS * THUNK_BYTES;
 }
 
 /* The function that this slot leads to; NULL: none of ours, or it holds something else. */
@@ -253,7 +273,8 @@ static void take_slot(void *unused, const struct image_slot *slot)
 	const struct function *f;
 
 	(void)unused;
-	if ((!is_operator(slot->name) && !signature_is_node(slot->name)) ||
+	if (!((slots.operators && (is_operator(slot->name) || signature_is_node(slot->name))) ||
+	      scopes_part(slot->name)) ||
 	    (uint64_t)slot->at % sizeof(*slot->at))
 		return;
 	uint64_t value = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
@@ -330,7 +351,7 @@ static const struct mapping *mapping_of(uint64_t address)
 static void exchange(struct slot *items, size_t count, bool undo)
 {
 	for (size_t n = 0; n < count; n++) {
-		uint64_t thunk = thunk_of(items[n].function);
+		uint64_t thunk = slots.functions[items[n].function].thunk;
 		uint64_t is = undo ? thunk : items[n].old;
 		__atomic_compare_exchange_n(items[n].at, &is, undo ? items[n].old : thunk, false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -408,17 +429,21 @@ static void take_slots(struct image *image)
 	image->done = true;
 }
 
-bool slots_look(void)
+bool slots_look(bool operators)
 {
 	uint32_t before = slots.count;
+	const bool more = operators && !slots.operators;
 
 	if (!images_look(&slots.images, drop_slots))
 		return false;
+	slots.operators = operators;
 	struct image *items = slots.images.items;
 	size_t count = slots.images.count;
 	for (size_t n = 0; n < count; n++)
-		if (items[n].kind == IMAGE_NEW)
+		if (more || items[n].kind == IMAGE_NEW) {
+			items[n].done = false;
 			visit_held(&items[n], take_functions);
+		}
 	slots_publish();
 	if (!read_mappings())
 		return false;
@@ -475,14 +500,11 @@ const struct image *slots_image(const char *name)
 
 int slots_row(const char *name, uint64_t address)
 {
-	uint32_t from = hash(name);
-	const struct function *f;
-
-	while ((f = next_of(name, &from)) && f->address != address)
-		;
+	const struct function *f = find_function(name, address);
 	const uint32_t row = f ? (uint32_t)(f - slots.functions) : slots.count;
+
 	if (!f)
-		add_function(name, address, 0);
+		add_function(name, address, 0, 0);
 	slots_publish();
 	return rings_file()->functions > row ? (int)row : -1;
 }

@@ -109,35 +109,51 @@ thunks:
 	movq %r10, R10
 .endm
 
-/* Nodes are a tenth of the calls: calls_enter_node() does all of it. */
+/* Thunks whose function in C does all of it, if this bit of rings_state is set. */
+.macro rare_thunks name, count, state, function
 	.balign 64
-	.globl node_thunks
-	.hidden node_thunks
-	.type node_thunks, @object
-node_thunks:
+	.globl \name\()_thunks
+	.hidden \name\()_thunks
+	.type \name\()_thunks, @object
+\name\()_thunks:
 	.cfi_startproc
 	.set number, 0
-	.rept 4 /* NODE_THUNKS */
+	.rept \count
 	.balign 16 /* THUNK_BYTES */
-	movl node_functions + 4 * number(%rip), %r11d
-	jmp node_thunk
+	movl \name\()_functions + 4 * number(%rip), %r11d
+	jmp \name\()_thunk
 	.set number, number + 1
 	.endr
 	.cfi_endproc
-	.size node_thunks, . - node_thunks
+	.size \name\()_thunks, . - \name\()_thunks
 
-	.type node_thunk, @function
-node_thunk:
+	.type \name\()_thunk, @function
+\name\()_thunk:
 	begin_call
-	testb $2, rings_state(%rip) /* RINGS_ACTIVE */
-	jz 3f
+	testb $\state, rings_state(%rip)
+	jz 1f
 	keep_arguments
 	leaq -CALL(%rbp), %rdi
-	call calls_enter_node
+	call \function
 	bring_arguments_back
-	jmp 3f
+1:	jmp call_function
 	.cfi_endproc
-	.size node_thunk, . - node_thunk
+	.size \name\()_thunk, . - \name\()_thunk
+
+	.pushsection .bss
+	.globl \name\()_functions
+	.hidden \name\()_functions
+	.type \name\()_functions, @object
+	.size \name\()_functions, 4 * \count
+\name\()_functions:
+	.zero 4 * \count
+	.popsection
+.endm
+
+/* Nodes are a tenth of the calls. NODE_THUNKS; RINGS_ACTIVE */
+	rare_thunks node, 4, 2, calls_enter_node
+/* SCOPE_THUNKS; RINGS_REGIONS */
+	rare_thunks scope, 64, 4, calls_enter_scope
 
 /* What is usual is done here, as calls_enter() and calls_leave() do it; they do the rest. */
 	.balign 64
@@ -170,6 +186,7 @@ thunk:
 	put 1
 	movq %rcx, RING
 
+call_function:
 3:	movq FUNCTION, %r11
 	leaq thunk_functions(%rip), %rax
 	shlq $4, %r11
@@ -338,12 +355,5 @@ thread_calls:
 	.size thunk_functions, 16 * 16384
 thunk_functions:
 	.zero 16 * 16384
-
-	.globl node_functions
-	.hidden node_functions
-	.type node_functions, @object
-	.size node_functions, 4 * 4
-node_functions:
-	.zero 4 * 4 /* NODE_THUNKS */
 #endif
 	.section .note.GNU-stack, "", @progbits

@@ -14,7 +14,7 @@ static const struct {
 	{"torch", XSP_PROVIDER_OPERATORS},
 	{"trace", XSP_PROVIDER_READ},
 	{"trace-cuda", XSP_PROVIDER_READ | XSP_PROVIDER_CUDA_CALLS},
-	{"xsigma", XSP_PROVIDER_SCOPES},
+	{"xsigma", XSP_PROVIDER_SCOPES | XSP_PROVIDER_REGIONS},
 	{"c10d", XSP_PROVIDER_C10D},
 	{"nccl", XSP_PROVIDER_NCCL},
 };

@@ -18,7 +18,7 @@ enum xsp_provider_trait {
 	XSP_PROVIDER_READ = 1 << 4,
 	XSP_PROVIDER_C10D = 1 << 5, /* collectives of torch.distributed: collectives.h */
 	XSP_PROVIDER_NCCL = 1 << 6, /* the same, of NCCL */
-	XSP_PROVIDER_REGIONS = 1 << 7, /* record_function.h, which the agent records as well */
+	XSP_PROVIDER_REGIONS = 1 << 7, /* those that the agent records as well */
 };
 #define XSP_PROVIDER_COLLECTIVES (XSP_PROVIDER_C10D | XSP_PROVIDER_NCCL)
 

@@ -93,15 +93,19 @@ static __attribute__((noinline)) void drop(struct xsp_ring *ring)
 	count_lost(ring);
 }
 
-static void enter(const char *name, size_t length, const struct region_table *table)
+/* The thread's part; NULL: it records nothing. */
+static inline struct thread_calls *recording(void)
 {
-	const uint64_t sp = (uint64_t)__builtin_frame_address(0) + sizeof(uint64_t);
-	struct thread_calls *t;
+	struct thread_calls *t = this_thread();
 
-	if (!is_recorded())
-		return;
-	t = this_thread();
-	if (t->ring == NULL && !calls_take_ring(t))
+	return is_recorded() && (t->ring != NULL || calls_take_ring(t)) ? t : NULL;
+}
+
+static inline void begin(const char *name, size_t length, uint64_t row, uint64_t sp)
+{
+	struct thread_calls *t = recording();
+
+	if (t == NULL)
 		return;
 	if (is_dropped(t->ring) || !may_put(t, t->depth + 2ULL, 0)) {
 		drop(t->ring);
@@ -110,13 +114,17 @@ static void enter(const char *name, size_t length, const struct region_table *ta
 	/* the room of its end is kept; calls.c knows of it by `regions` */
 	t->ring->regions++;
 	t->limit -= t->limit != 0;
-	put_record(t, XSP_RING_WORD(0, XSP_EVENT_BEGIN, 0, table->row[REGION_ENTER]), sp,
-		   place_of(name, length));
+	put_record(t, XSP_RING_WORD(0, XSP_EVENT_BEGIN, 0, row), sp, place_of(name, length));
 }
 
-static void leave(const struct region_table *table)
+static void enter(const char *name, size_t length, const struct region_table *table)
 {
-	const uint64_t sp = (uint64_t)__builtin_frame_address(0) + sizeof(uint64_t);
+	begin(name, length, table->row[REGION_ENTER],
+	      (uint64_t)__builtin_frame_address(0) + sizeof(uint64_t));
+}
+
+static inline void end(uint64_t row, uint64_t sp)
+{
 	struct thread_calls *t;
 	struct xsp_ring *ring;
 
@@ -135,25 +143,100 @@ static void leave(const struct region_table *table)
 		t->limit += t->limit != 0;
 	}
 	if (may_put(t, 1, RING_SPARE))
-		put_record(t, XSP_RING_WORD(0, XSP_EVENT_END, 0, table->row[REGION_EXIT]), sp, 0);
+		put_record(t, XSP_RING_WORD(0, XSP_EVENT_END, 0, row), sp, 0);
 	else
 		count_lost(ring);
 }
 
+static void leave(const struct region_table *table)
+{
+	end(table->row[REGION_EXIT], (uint64_t)__builtin_frame_address(0) + sizeof(uint64_t));
+}
+
 static void value(const char *name, size_t length, uint64_t bits, const struct region_table *table)
 {
-	struct thread_calls *t;
+	struct thread_calls *t = recording();
 
-	if (!is_recorded())
-		return;
-	t = this_thread();
-	if (t->ring == NULL && !calls_take_ring(t))
+	if (t == NULL)
 		return;
 	if (may_put(t, t->depth + 1ULL, 0))
 		put_record(t, XSP_RING_WORD(0, XSP_EVENT_VALUE, 0, table->row[REGION_VALUE]),
 			   place_of(name, length), bits);
 	else
 		count_lost(t->ring);
+}
+
+/* ---- scopes ---- */
+
+/* False: it is in memory that cannot be read. */
+static inline bool read_word(const struct call *call, const struct scope_word *w, uint64_t *value)
+{
+	const uint64_t from = call->registers[w->number];
+
+	*value = from;
+	if (w->at == SCOPE_REGISTER)
+		return true;
+	if (!may_read(from + (uint64_t)w->at) ||
+	    !may_read(from + (uint64_t)w->at + sizeof(*value) - 1))
+		return false;
+	memcpy(value, (const void *)(from + (uint64_t)w->at), sizeof(*value));
+	return true;
+}
+
+struct name {
+	const char *text;
+	size_t length; /* SIZE_MAX: it is a C string, or, without a text, cannot be read */
+};
+
+static struct name read_name(const struct call *call, const struct scope_shape *s)
+{
+	uint64_t text, length = SIZE_MAX;
+
+	if (!read_word(call, &s->text, &text) ||
+	    (s->length.number != SCOPE_NONE && !read_word(call, &s->length, &length)))
+		return (struct name){.length = SIZE_MAX};
+	return (struct name){.text = (const char *)text, .length = length};
+}
+
+/* Of an object's scope: it may end on another thread, so nothing is kept for its end, and what found no room says nothing
+ * of others. */
+static void put_guard(const struct call *call, const struct scope_shape *s, bool begins,
+		      uint64_t sp)
+{
+	struct thread_calls *t = recording();
+	uint64_t place = XSP_RING_NO_NAME;
+
+	if (t == NULL)
+		return;
+	if (!may_put(t, t->depth + 1ULL, 0)) {
+		count_lost(t->ring);
+		return;
+	}
+	if (begins) {
+		const struct name name = read_name(call, s);
+		place = place_of(name.text, name.length);
+	}
+	put_record(t, XSP_RING_WORD(0, begins ? XSP_EVENT_BEGIN : XSP_EVENT_END, 0, call->function),
+		   sp, xsp_ring_guard(place, call->registers[0]));
+}
+
+/* None of these functions has an argument in a vector register. */
+void calls_enter_scope(struct call *call)
+{
+	const uint32_t part = thunk_functions[call->function].part;
+	const struct scope_shape *s = scopes_shape(part);
+	const uint64_t sp = (uint64_t)(call + 1) + sizeof(uint64_t); /* at the function's entry */
+	const bool begins = part & 1;
+
+	call->ring = NULL;
+	if (s->guard) {
+		put_guard(call, s, begins, sp);
+	} else if (begins) {
+		const struct name name = read_name(call, s);
+		begin(name.text, name.length, call->function, sp);
+	} else {
+		end(call->function, sp);
+	}
 }
 
 void (*const region_functions[REGION_PARTS])(void) = {

@@ -19,6 +19,20 @@ struct region_table {
 	uint32_t row[REGION_PARTS]; /* in the table of functions */
 };
 
+/* ---- scopes.c -------------------------------------------------------------------- */
+
+enum { SCOPE_REGISTER = -1, SCOPE_NONE = 0xff };
+/* An argument: a register's number, or a word in memory `at` bytes behind what it points to. */
+struct scope_word {
+	uint8_t number;
+	int8_t at; /* SCOPE_REGISTER: it is the register itself */
+};
+struct scope_shape {
+	struct scope_word text, length; /* length.number SCOPE_NONE: it is a C string */
+	bool guard; /* the object in the first register begins and ends it */
+};
+const struct scope_shape *scopes_shape(uint32_t part);
+
 /* ---- region_calls.c -------------------------------------------------------------- */
 
 extern void (*const region_functions[REGION_PARTS])(void);

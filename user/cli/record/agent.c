@@ -137,7 +137,7 @@ int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, unsi
 				    (what & XSP_INJECT_REGIONS);
 		if (!useful && !quiet)
 			xsp_say("process %d has not loaded " XSP_DRIVER_FILE
-				"%s: there is nothing to collect, and nothing was injected (regions of record_function.h: -e record_function)",
+				"%s: there is nothing to collect, and nothing was injected (regions: -e record_function, -e xsigma)",
 				pids[i], operators ? ", nor " XSP_TORCH_FILE : "");
 		if (!useful || found.agent)
 			continue;

@@ -47,7 +47,9 @@ static enum xsp_ring_record_is convert_region(const struct xsp_ring_record *reco
 	e->head.size = sizes[row->region];
 	if (is_value)
 		e->value.bits = record->value;
-	*name = is_value ? record->sp : record->value;
+	*name = is_value     ? record->sp
+		: row->guard ? record->value & XSP_RING_GUARD_PLACE
+			     : record->value;
 	return XSP_RECORD_GOOD;
 }
 

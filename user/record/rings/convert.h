@@ -29,6 +29,8 @@ struct xsp_ring_row {
 	uint8_t region; /* xsp_ring_region_kind() */
 	bool named; /* its calls have names of their own */
 	bool operators; /* its calls are those that callbacks tell of, but nodes */
+	bool guard; /* a region that an object begins and ends: xsp_ring_guard() */
+	bool again; /* its file may be planned later than the agent begins */
 };
 /* What the records of a function of record_function.h are, enum xsp_event_kind; XSP_EVENT_INVALID: it is none of these. */
 uint8_t xsp_ring_region_kind(const char *symbol);

@@ -53,8 +53,12 @@ static void look_at(struct xsp_ring_functions *f, const struct xsp_agent_rings_o
 	if (!xsp_ring_memory_function(m, number, &address, name, sizeof(name)))
 		return;
 	row->region = xsp_ring_region_kind(name);
-	const bool is_region = row->region != XSP_EVENT_INVALID;
+	row->again = row->region != XSP_EVENT_INVALID ||
+		     strncmp(name, XSP_RING_SCOPE, sizeof(XSP_RING_SCOPE) - 1) == 0;
 	const uint32_t probe = o->probe(o->ctx, pid, address, name);
+	if (row->region == XSP_EVENT_INVALID && probe != XSP_RING_NO_PROBE && o->scope != NULL)
+		row->region = o->scope(o->ctx, probe, &row->guard);
+	const bool is_region = row->region != XSP_EVENT_INVALID;
 	const size_t before = f->served.count;
 	if (probe == XSP_RING_NO_PROBE || xsp_u64map_set(&f->served, probe, 1) < 0)
 		return;
@@ -91,7 +95,7 @@ void xsp_ring_functions_look(struct xsp_ring_functions *f, const struct xsp_agen
 	const uint32_t count = xsp_ring_memory_functions(m);
 
 	for (uint32_t i = 0; i < f->count; i++)
-		if (f->rows[i].region != XSP_EVENT_INVALID && f->rows[i].probe == XSP_RING_NO_PROBE)
+		if (f->rows[i].again && f->rows[i].probe == XSP_RING_NO_PROBE)
 			look_at(f, o, pid, m, i);
 	for (; f->count < count; f->count++) {
 		look_at(f, o, pid, m, f->count);

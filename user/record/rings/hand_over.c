@@ -99,6 +99,25 @@ static int put_placed(struct xsp_agent_rings *a, struct agent *g, struct reader 
 	return rc < 0 ? rc : a->put(a->put_ctx, &all.head);
 }
 
+/* Which scope of XSigma's begins or ends is said by the object that does it. */
+static int put_guard(struct xsp_agent_rings *a, struct agent *g, uint64_t value, uint64_t name,
+		     union xsp_ring_event *e)
+{
+	/* not a place where a range of PyTorch may be */
+	const uint64_t object =
+		1ULL << 63 | (value >> XSP_RING_GUARD_AT ^ (uint64_t)e->head.probe << 45);
+	struct xsp_range_end_event end;
+
+	if (e->head.kind == XSP_EVENT_END)
+		return xsp_open_range_end(&g->open, object, &e->head, &end)
+			       ? a->put(a->put_ctx, &end.head)
+			       : 0;
+	if (xsp_open_range_begin(&g->open, object, &e->head))
+		return xsp_put_region(&g->names, &a->names, g->memory, name, e, a->put, a->put_ctx);
+	a->totals.bad++; /* there are too many */
+	return 0;
+}
+
 static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
 			 const struct xsp_ring_record *record, uint64_t time_ns)
 {
@@ -129,6 +148,8 @@ static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct read
 	if (is == XSP_RECORD_PLACED || is == XSP_RECORD_NUMBERED)
 		return put_placed(a, g, r, record, &e.head);
 	const struct xsp_ring_row *row = &g->functions.rows[record->word >> 48];
+	if (row->guard)
+		return put_guard(a, g, record->value, name, &e);
 	if (row->region == XSP_EVENT_BEGIN || row->region == XSP_EVENT_VALUE)
 		return xsp_put_region(&g->names, &a->names, g->memory, name, &e, a->put,
 				      a->put_ctx);

@@ -43,9 +43,11 @@ static int lock_and_map(struct xsp_ring_memory *m, struct xsp_error *err)
 	m->head = map;
 	m->records = (void *)((uint8_t *)map + XSP_RINGS_AT);
 	madvise(map, XSP_RINGS_SIZE, MADV_DONTFORK); /* not for a planner, which is forked later */
+	const uint64_t magic = LOAD(m->head->magic);
 	const uint32_t clock = LOAD(m->head->clock);
-	if (LOAD(m->head->magic) != XSP_RINGS_MAGIC ||
-	    LOAD(m->head->version) != XSP_RINGS_VERSION ||
+	if (magic == 0) /* which is written last */
+		return xsp_error_set(err, -EAGAIN, XSP_STATUS_TARGET, "the agent has not begun");
+	if (magic != XSP_RINGS_MAGIC || LOAD(m->head->version) != XSP_RINGS_VERSION ||
 	    (clock != XSP_RING_TSC && clock != XSP_RING_MONOTONIC))
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
 				     "the agent is of another version of xsptrace");

@@ -16,7 +16,7 @@
 struct xsp_ring_memory;
 
 /* Takes the descriptor over, also when this fails, and locks the file: one recorder at a time reads it (-EBUSY: another
- * one does). err: a clause that says why not. */
+ * one does; -EAGAIN: the agent has not filled it yet). err: a clause that says why not. */
 int xsp_ring_memory_open(int fd, struct xsp_ring_memory **out, struct xsp_error *err);
 void xsp_ring_memory_free(struct xsp_ring_memory *m); /* NULL is allowed */
 

@@ -20,6 +20,7 @@
 #include "procfs/procfs.h"
 #include "record/rings/memory.h"
 #include "record/rings/rings.h"
+#include "record/rings/scopes.h"
 #include "record/rings/tsc.h"
 #include "xsptrace/gpu.h"
 
@@ -54,10 +55,21 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 	const uint32_t *id = xsp_u64map_get(&r->operators, address);
 	const struct xsp_probe *p = id != NULL ? xsp_recorder_probe(r, *id) : NULL;
 
-	if (p == NULL || strcmp(p->symbol, symbol) != 0 ||
+	if (p == NULL)
+		return XSP_RING_NO_PROBE;
+	/* a constructor is called by two symbols, of which the probe has one */
+	if (xsp_scope_has(xsp_recorder_module(r, *id), p))
+		return *id;
+	if (strcmp(p->symbol, symbol) != 0 ||
 	    (!is_region(p) && process != NULL && process->operators_failed))
 		return XSP_RING_NO_PROBE;
 	return *id;
+}
+
+static uint8_t scope_of(void *ctx, uint32_t probe, bool *guard)
+{
+	return xsp_scope_kind(xsp_recorder_module(ctx, probe), xsp_recorder_probe(ctx, probe),
+			      guard);
 }
 
 static uint32_t opener_of(void *ctx, uint32_t probe)
@@ -111,6 +123,7 @@ int xsp_operators_new(struct xsp_recorder *r)
 		.probe = probe_of,
 		.is_named = is_named,
 		.opener = opener_of,
+		.scope = scope_of,
 		.arguments = r->options.attach.details & XSP_DETAIL_SHAPES ? arguments_of : NULL,
 		.numbers = (r->options.attach.details & XSP_DETAIL_SEQUENCE) != 0,
 		.threads = learn_threads,
@@ -138,7 +151,7 @@ static bool is_free(const struct recorded_process *p, const struct xsp_planned_m
 	if (m->id >= p->room || !p->modules[m->id].attached)
 		return true;
 	return p->modules[m->id].spared != NULL && p->modules[m->id].spared[k] &&
-	       is_region(&m->probes[k].probe);
+	       (is_region(&m->probes[k].probe) || xsp_scope_has(m, &m->probes[k].probe));
 }
 
 /* The function that evaluates nodes. With sections (a stack, ...) it needs its probe, but then operators do as well. */
@@ -176,7 +189,8 @@ static void collect_file(struct xsp_recorder *r, const struct recorded_process *
 
 	for (size_t k = 0; m != NULL && k < m->count; k++) {
 		const struct xsp_probe *probe = &m->probes[k].probe;
-		const bool calls = is_operator(probe), region = is_region(probe);
+		const bool calls = is_operator(probe),
+			   region = is_region(probe) || xsp_scope_has(m, probe);
 		const bool other = is_node(probe) || is_callback(probe) ||
 				   (is_range(probe) && strcmp(probe->symbol, XSP_RING_RANGE) == 0);
 		if ((!calls && !region && !other) || !is_free(p, m, k) ||
@@ -472,7 +486,8 @@ static int begin(struct xsp_recorder *r, struct recorded_process *p,
 	return p->operators ? xsp_recorder_decline(r, XSP_DEFAULT_PYTHON) : 0;
 }
 
-/* Has the agent met all libraries with regions that came? It looks 50 times a second. */
+/* Has the agent met all libraries with regions that came? It looks 50 times a second. Scopes of XSigma are not waited for: it
+ * may leave them to probes. */
 #define MEET_NS 60000000ULL
 
 static bool are_regions_met(const struct xsp_recorder *r, const struct recorded_process *p)

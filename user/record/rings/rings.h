@@ -34,6 +34,9 @@ struct xsp_agent_rings_options {
 						 const struct xsp_args_kept **kept);
 	/* Of a region's function: the probe that its events are of, which is the one that opens it. NULL: its own. */
 	uint32_t (*opener)(void *ctx, uint32_t probe);
+	/* XSP_EVENT_BEGIN or _END, of a function that begins or ends a scope of XSigma, and whether an object does;
+	 * XSP_EVENT_INVALID: it does not. NULL: none does. */
+	uint8_t (*scope)(void *ctx, uint32_t probe, bool *guard);
 	void *ctx;
 	bool numbers; /* autograd's, of what callbacks tell */
 	uint32_t
