@@ -59,7 +59,7 @@ def a_hundred_million(folder):
     target = start([TORCH, "-c", MANY, CALLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     each = {k: int(n) for k, n in (x.split("=") for x in target.stdout.readline().split())}
     capture, rows = f"{folder}/many.xspt", []
-    with Recording(folder, "--inject", "--profile", "--max-overhead=off", "-p", target.pid, "-o", capture) as recording:
+    with Recording(folder, "--inject", "--sample", "--waits", "-p", target.pid, "-o", capture) as recording:
         wait_said(recording, BY_AGENT)
         processes = {"recorder": recording.process.pid, "broker": broker_of(recording.process.pid), "target": target.pid}
         begun = time.monotonic()

@@ -312,16 +312,6 @@ def torch_counts_of_all(folder):
         torch_agrees(folder, root)
 
 
-@case(long="thousands of samples of operators, twice")
-def torch_results(folder):
-    """Results of PyTorch's own samples of arguments are equal, byte by byte, with the agent and without."""
-    for root in torch_roots(True):
-        done = run(torch_command(folder, root, "samples"), timeout=3600)
-        if "no samples" in done.stdout:
-            continue
-        equal((done.returncode, done.stdout.splitlines()[-1:]), (0, ["equal"]), f"{root}\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
-
-
 if __name__ == "__main__":
     if os.uname().machine != "x86_64":
         print("SKIP: the agent records operators on x86-64")
