@@ -58,11 +58,11 @@ def go(program):
     program.stdin.flush()
 
 
-def record(what, number, *how):
+def record(what, number, *how, seconds=120):
     """Runs operators: what they counted, what was read, and what else was printed."""
     program, read = begin(what, number, *how)
     go(program)
-    out = program.communicate(timeout=120)[0].splitlines()
+    out = program.communicate(timeout=seconds)[0].splitlines()
     equal(program.returncode, 0, f"{what}: status")
     counts = {line.split()[1].rpartition(":")[2]: int(line.split()[2]) for line in out if line.startswith("count ")}
     return {k: n for k, n in counts.items() if n and k not in UNSEEN}, Read(read.communicate(timeout=60)[0]), out
@@ -113,7 +113,7 @@ def a_full_ring(folder):
 
 @case(long="100 million operators")
 def a_hundred_million(folder):
-    counts, read, _ = record("arguments", 10_000_000)
+    counts, read, _ = record("arguments", 10_000_000, seconds=2400)
     read.sound(lost=read.totals["lost"])
     equal((read.exits, read.entries + read.totals["lost"], sum(counts.values())), (read.entries, 10**8, 10**8), "recorded and lost")
 
@@ -272,7 +272,8 @@ def killed_at_any_moment(folder):
     for _ in range(5):
         program, read = begin("endless", 1)
         go(program)
-        time.sleep(random.uniform(0.001, 0.05))
+        equal(program.stdout.readline(), "going\n", "operators")
+        time.sleep(random.uniform(0, 0.05))
         program.send_signal(signal.SIGKILL)
         made = Read(read.communicate(timeout=60)[0])
         made.sound(open=made.totals["open"], lost=made.totals["lost"])
@@ -309,16 +310,6 @@ def torch_counts(folder):
 def torch_counts_of_all(folder):
     for root in torch_roots(True):
         torch_agrees(folder, root)
-
-
-@case(long="thousands of samples of operators, twice")
-def torch_results(folder):
-    """Results of PyTorch's own samples of arguments are equal, byte by byte, with the agent and without."""
-    for root in torch_roots(True):
-        done = run(torch_command(folder, root, "samples"), timeout=3600)
-        if "no samples" in done.stdout:
-            continue
-        equal((done.returncode, done.stdout.splitlines()[-1:]), (0, ["equal"]), f"{root}\n{done.stdout[-4000:]}\n{done.stderr[-2000:]}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import time
 
+from inject import filter_of
 from harness import (EXTRA, LONG, READY, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
                      own_pages_of_code, run, start, torch_roots, torch_script, wait_for, workload, xsptrace)
 
@@ -252,24 +253,28 @@ def launched(folder):
     """PyTorch appears late: the agent is loaded then, and has all calls. Where it cannot record, or is not to, probes have them."""
     calls = {f"at::_ops::f{n}::call": 20 for n in range(150)}
     for name, how, said, options in (("agent", "-z,now", AGENT, ()), ("symbolic", "-Bsymbolic", AS_USUAL + "the agent has not begun", ()),
+                                     ("refused", "-z,norelro", "operators of process [0-9]+ " + AS_USUAL + ".*seccomp", ()),
                                      ("off", "-z,lazy", "tracing", ("--agent=off",))):
         library = a_torch(folder, how)
-        trace, log = launch(folder, name, said, "/usr/bin/python3", "-c", LATE, library, options=options)
-        equal("agent" in log.replace("agent.json", ""), name != "off", f"{name}: what was said: {log}")
+        # no thread may end there
+        begin = "import ctypes\nlibc = ctypes.CDLL(None)\n" + filter_of((60, 1 << 31)) if name == "refused" else ""
+        trace, log = launch(folder, name, said, "/usr/bin/python3", "-c", begin + LATE, library, options=options)
+        equal("agent" in log.replace("agent.json", ""), name in ("agent", "symbolic"), f"{name}: what was said: {log}")
         # nobody says when the last probes are in
         check(dict(trace.calls) == calls if name == "agent" else trace.calls and trace.calls.keys() <= calls.keys(), f"{name}: calls", trace.calls)
 
 
-STORM = """import ctypes, sys, threading
+STORM = """import ctypes, sys, threading, time
 library, libc = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None)
 libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
 close = libc.dlclose
 close.argtypes = [ctypes.c_void_p]
-over, wrong = threading.Event(), []
+over, wrong, rounds = threading.Event(), [], [0] * 16
 
 
 def work(n):
     while not over.is_set():
+        rounds[n] += 1
         if n % 4 == 3:  # the loader
             close(ctypes.CDLL("libz.so.1")._handle)
         elif n % 4 == 2:
@@ -282,6 +287,11 @@ threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
 for t in threads:
     t.start()
 print("ready", flush=True)
+sys.stdin.readline()
+before = rounds[:]
+while any(now < then + 2 for now, then in zip(rounds, before)):
+    time.sleep(0.001)
+print("called", flush=True)
 sys.stdin.readline()
 over.set()
 for t in threads:
@@ -298,9 +308,14 @@ def injected_in_a_storm(folder):
         child = start(["/usr/bin/python3", "-c", STORM, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         equal(child.stdout.readline(), "ready\n", "the program")
         out = f"{folder}/{n}.json"
-        said = xsptrace("--inject", *QUIET, "-p", child.pid, "-d", "0.2", "-o", out).stderr
-        check(AGENT in said, f"time {n}: what was said", said)
-        check(Trace(out).calls, f"time {n}: no operators", said)
+        with Recording(folder, "--inject", *QUIET, "-p", child.pid, "-o", out, name=str(n)) as r:
+            check(AGENT in r.output(), f"time {n}: what was said", r.output())
+            go(child)
+            equal(child.stdout.readline(), "called\n", f"time {n}: the program")
+            r.stop()
+            r.wait()
+        # each of eight threads has made a whole round at least
+        check(min(Trace(out).calls[f"at::_ops::f{k}::call"] for k in range(150)) >= 8, f"time {n}: operators", r.output())
         os.unlink(out)
         go(child)
         child.stdin.close()

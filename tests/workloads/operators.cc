@@ -2,6 +2,8 @@
 /*
  * operators AGENT CASE [NUMBER]: calls operators while the agent records them, checks all results, and prints how often
  * each operator was called ("count NAME N"). "ready" when the agent is active; it begins when it reads a line.
+ * operators AGENT witnessed|paced COUNTERS: goes on for ever, and asks for no recording itself (witness.h). paced begins when it
+ * reads a line.
  */
 #include <csetjmp>
 #include <cstdio>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 #include <xsptrace/ring.h>
 #include "operators.h"
+#include "witness.h"
 
 using namespace at::_ops;
 
@@ -420,6 +423,41 @@ static void storm()
 	want(true);
 }
 
+/* ---- for ever, whoever records ---- */
+
+/* Everything at once, and programs that are started. */
+static void witnessed(struct witness *w)
+{
+	void *(*const work[])(void *) = {storm_calls,	storm_throws,	 storm_throws,
+					 storm_threads, storm_libraries, storm_forks};
+	pthread_t t;
+
+	MUST(pthread_key_create(&key, late_destructor) == 0);
+	for (auto &f : work)
+		MUST(pthread_create(&t, nullptr, f, nullptr) == 0);
+	for (long n = 0;; n++) {
+		check_arguments(n);
+		if (n % 1000 == 0) {
+			int status = system("exit 3");
+			MUST(WEXITSTATUS(status) == 3);
+		}
+		witness_round(w, small::call(n) != n + 1);
+	}
+}
+
+/* One operator, in one thread, not faster than it can be read: a round is counted when the call is over. */
+static void paced(struct witness *w)
+{
+	char line[16];
+
+	MUST(fgets(line, sizeof(line), stdin));
+	for (long n = 0;; n++) {
+		witness_round(w, small::call(n) != n + 1);
+		if (n % 32 == 0)
+			witness_sleep(50);
+	}
+}
+
 /* ---- where there can be none ---- */
 
 /* No rings: all else works. */
@@ -625,6 +663,8 @@ static void misread()
 
 static void endless()
 {
+	check_arguments(0);
+	puts("going");
 	for (long n = 0;; n++)
 		check_arguments(n);
 }
@@ -663,6 +703,8 @@ int main(int argc, char **argv)
 		(argv[2][0] == 's' ? stepwise : without)();
 		return 0;
 	}
+	if (!strcmp(argv[2], "witnessed") || !strcmp(argv[2], "paced"))
+		(argv[2][0] == 'w' ? witnessed : paced)(witness_open(argv[3]));
 	want(true);
 	puts("ready");
 	MUST(fgets(line, sizeof(line), stdin));

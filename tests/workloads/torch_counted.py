@@ -1,22 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""torch_counted.py FOLDER counts|samples|cost: PyTorch's operators with the agent of FOLDER recording them. Prints "equal", or what differs.
+"""torch_counted.py FOLDER counts|cost: PyTorch's operators with the agent of FOLDER recording them. Prints "equal", or what differs.
 
 counts: a training loop and other work, counted by torch.profiler and by the agent at once.
-samples: the samples of torch.testing._internal, with the agent and without; results are compared byte by byte.
 cost: what a call takes with the agent and without, and a training step of 168 operators."""
 import collections
 import ctypes
-import hashlib
 import os
 import re
 import statistics
 import subprocess
 import sys
 import time
-import types
-import unittest
-import warnings
 
 import torch
 from torch import nn
@@ -122,76 +117,6 @@ def counts():
     print(different or "equal")
 
 
-def bytes_of(value, digest):
-    if isinstance(value, torch.Tensor):
-        digest.update(f"{value.dtype} {tuple(value.shape)} {value.stride() if value.layout == torch.strided else value.layout}".encode())
-        if value.layout == torch.strided and not value.is_quantized:
-            digest.update(value.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-                          if value.numel() and value.dim() else repr(value.detach()).encode())
-        else:
-            digest.update(repr(value).encode())
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            bytes_of(one, digest)
-    else:
-        digest.update(repr(value).encode())
-
-
-def sample_results():
-    """A digest for each sample of each operator."""
-    from torch.testing._internal.common_methods_invocations import op_db
-    found = []
-    for op in op_db:
-        for dtype in (torch.float32, torch.int64, torch.complex64, torch.bool):
-            if dtype not in op.supported_dtypes("cpu"):
-                continue
-            torch.manual_seed(0)
-            try:
-                samples = list(op.sample_inputs("cpu", dtype, requires_grad=False))
-            except Exception:  # some need libraries that are not here
-                continue
-            for n, sample in enumerate(samples[:12]):
-                digest = hashlib.sha256()
-                torch.manual_seed(n)
-                try:
-                    bytes_of(op(sample.input, *sample.args, **sample.kwargs), digest)
-                    said = digest.hexdigest()
-                except Exception as error:
-                    said = f"{type(error).__name__} {str(error)[:60]}"
-                found.append((op.name, op.variant_test_name, str(dtype), n, said))
-    return found
-
-
-def samples():
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    # PyTorch's own tests begin with these, which a distribution need not have
-    sys.modules.setdefault("expecttest", types.SimpleNamespace(TestCase=unittest.TestCase, ACCEPT=False))
-    try:
-        import setuptools.command.build_ext  # noqa
-    except ImportError:
-        for name in ("setuptools", "setuptools.command", "setuptools.command.build_ext"):
-            sys.modules[name] = types.SimpleNamespace(build_ext=object, command=None, __path__=[], __spec__=None)
-    try:
-        from torch.testing._internal.common_methods_invocations import op_db  # noqa
-    except Exception as error:
-        print("no samples:", error)
-        return
-    plain = [sample_results() for _ in range(3)]
-    want(True)
-    made = reader()
-    recorded = sample_results()
-    want(False)
-    got, totals = read_counts(made)
-    print(totals)
-    print(len(recorded), "samples of", len({r[0] for r in recorded}), "operators,", sum(got.values()), "calls of", len(got), "recorded")
-    # memory that was never written, and sums whose order depends on where memory lies
-    unsteady = {a[0] for other in plain[1:] for a, b in zip(plain[0], other) if a != b}
-    print("not the same without the agent either:", *sorted(unsteady))
-    different = [r for p, r in zip(plain[0], recorded) if p != r and p[0] not in unsteady]
-    print(different[:20] or "equal" if len(plain[0]) == len(recorded) else "other samples")
-
-
 def thread_ns():
     return time.clock_gettime_ns(time.CLOCK_THREAD_CPUTIME_ID)
 
@@ -230,4 +155,4 @@ def cost():
 
 if __name__ == "__main__":
     assert agent.xsp_agent_start() == 0
-    {"counts": counts, "samples": samples, "cost": cost}[sys.argv[2]]()
+    {"counts": counts, "cost": cost}[sys.argv[2]]()

@@ -14,24 +14,31 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __cplusplus
+#include <atomic>
+typedef std::atomic<uint64_t> witness_count;
+#else
+typedef _Atomic uint64_t witness_count;
+#endif
+
 /* The layout that tests/e2e/proc.py unpacks. */
 struct witness {
-	_Atomic uint64_t rounds, wrong;
+	witness_count rounds, wrong;
 };
 
 static inline struct witness *witness_open(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	struct witness *w = MAP_FAILED;
+	void *w = MAP_FAILED;
 
-	if (fd >= 0 && ftruncate(fd, sizeof(*w)) == 0)
-		w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0 && ftruncate(fd, sizeof(struct witness)) == 0)
+		w = mmap(NULL, sizeof(struct witness), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (w == MAP_FAILED) {
 		perror(path);
 		exit(2);
 	}
 	close(fd);
-	return w;
+	return (struct witness *)w;
 }
 
 static inline void witness_round(struct witness *w, uint64_t wrong)
@@ -42,7 +49,7 @@ static inline void witness_round(struct witness *w, uint64_t wrong)
 
 static inline void witness_sleep(unsigned microseconds)
 {
-	struct timespec t = {.tv_nsec = microseconds * 1000L};
+	struct timespec t = {0, microseconds * 1000L};
 
 	nanosleep(&t, NULL);
 }

@@ -300,6 +300,7 @@ int xsp_brake_was_abandoned(struct xsp_recorder *r, uint64_t since_ns, uint64_t 
 		"xsptrace stood still (stopped? a slow disk?) and did not hold the brake: its probes were out of the target for %s, and nothing was recorded meanwhile",
 		xsp_format_ns(stood, xsp_passed(now, since_ns)));
 	const bool recorded = o->phase == ON;
+	o->abandoned_ns = since_ns;
 	o->windows = true;
 	o->releasing = false;
 	o->phase = PAUSING;

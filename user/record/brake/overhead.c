@@ -342,7 +342,8 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 	o->turn_ns = now;
 	if (turned_ns != 0 && now - turned_ns >= SILENT_NS) {
 		const uint64_t since_ns = xsp_broker_change(r->broker).unasked_ns;
-		if (since_ns != 0)
+		/* of that time it is known also at the next turns that come late */
+		if (since_ns != 0 && since_ns != o->abandoned_ns)
 			return xsp_brake_was_abandoned(r, since_ns, now);
 	}
 	adapt(r, now);

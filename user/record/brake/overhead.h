@@ -48,6 +48,8 @@ struct xsp_overhead {
 	uint64_t processes_cpu_ns;
 	unsigned processors;
 	uint64_t look_ns, turn_ns, quiet_ns; /* the last one */
+	uint64_t
+		abandoned_ns; /* the last time that the broker took all out unasked, which was dealt with; 0: never */
 	uint64_t look_cost_ns, latest_ns; /* of all events until then */
 	double unpaid_ns; /* of those that are over their budget now */
 	unsigned char *met; /* enum by probe */

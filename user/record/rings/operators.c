@@ -145,13 +145,13 @@ void xsp_operators_free(struct xsp_recorder *r)
 
 /* ---- which functions ---- */
 
-/* Does it have no probe there? That of a library that was unloaded and comes again was spared. */
+/* Does it have no probe there? That of a library that was unloaded and comes again was spared, or that the program before
+ * had, too. */
 static bool is_free(const struct recorded_process *p, const struct xsp_planned_module *m, size_t k)
 {
 	if (m->id >= p->room || !p->modules[m->id].attached)
 		return true;
-	return p->modules[m->id].spared != NULL && p->modules[m->id].spared[k] &&
-	       (is_region(&m->probes[k].probe) || xsp_scope_has(m, &m->probes[k].probe));
+	return p->modules[m->id].spared != NULL && p->modules[m->id].spared[k];
 }
 
 /* The function that evaluates nodes. With sections (a stack, ...) it needs its probe, but then operators do as well. */
@@ -407,11 +407,9 @@ static int check_refused(const struct xsp_ring_memory *m, struct xsp_error *err)
 /* ---- a process ---- */
 
 static void say_probes_stay(struct xsp_recorder *r, const struct recorded_process *p,
-			    const char *why)
+			    const char *what, const char *why)
 {
-	xsp_recorder_note(r, "%s of process %d have probes, as usual: %s",
-			  p->operators || r->operator_count > 0 ? "operators" : "regions",
-			  (int)p->pid, why);
+	xsp_recorder_note(r, "%s of process %d have probes, as usual: %s", what, (int)p->pid, why);
 }
 
 static void release_wish(struct xsp_recorder *r, const struct recorded_process *p,
@@ -455,7 +453,7 @@ static bool go_without_operators(struct xsp_recorder *r, struct recorded_process
 	    !(xsp_ring_memory_active(m) & XSP_RINGS_REGIONS))
 		return false;
 	release_wish(r, p, agent, wish_for_operators(r));
-	say_probes_stay(r, p, why->text);
+	say_probes_stay(r, p, "operators", why->text);
 	p->operators = false;
 	p->operators_failed = true;
 	return true;
@@ -561,7 +559,7 @@ size_t xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files
 
 /* ---- a process that we have started, and that has no agent ---- */
 
-/* Does it have PyTorch, without probes yet? */
+/* Does it have PyTorch, without probes yet? Nor has one that the agent of the program before recorded. */
 static bool has_new_torch(const struct xsp_recorder *r, const struct recorded_process *p,
 			  const struct xsp_mapped_files *files)
 {
@@ -572,7 +570,8 @@ static bool has_new_torch(const struct xsp_recorder *r, const struct recorded_pr
 		const struct xsp_planned_module *m = xsp_plan_find(&r->plan, f);
 		agent = agent || xsp_is_agent(f->display_path);
 		found = found || (has_operators(f) &&
-				  (m == NULL || m->id >= p->room || !p->modules[m->id].attached));
+				  (m == NULL || m->id >= p->room || !p->modules[m->id].attached ||
+				   p->modules[m->id].spared != NULL));
 	}
 	return found && !agent;
 }
@@ -602,7 +601,8 @@ bool xsp_operators_wait(struct xsp_recorder *r, struct recorded_process *p,
 		return false;
 	if (!r->following) { /* it stands, and is ours to trace: nobody else can */
 		p->injected = true;
-		say_probes_stay(r, p, "it is linked with PyTorch, and has no agent at its start");
+		say_probes_stay(r, p, "operators",
+				"it is linked with PyTorch, and has no agent at its start");
 		return false;
 	}
 	if (p->inject_by_ns == 0) {
@@ -615,7 +615,7 @@ bool xsp_operators_wait(struct xsp_recorder *r, struct recorded_process *p,
 	if (goes_on)
 		p->dirty = true;
 	else if (xsp_process_alive(p->process))
-		say_probes_stay(r, p, why.text);
+		say_probes_stay(r, p, "operators", why.text);
 	return goes_on;
 }
 
@@ -653,7 +653,9 @@ void xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
 	else if (m != NULL && begin(r, p, m, &why) < 0) {
 		release_wish(r, p, m, wish_for_operators(r));
 		release_wish(r, p, m, XSP_AGENT_WANT_REGIONS);
-		say_probes_stay(r, p, why.text);
+		say_probes_stay(r, p,
+				p->operators || r->operator_count > 0 ? "operators" : "regions",
+				why.text);
 		p->agent_failed = true;
 	}
 }
