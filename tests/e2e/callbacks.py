@@ -82,11 +82,13 @@ def counts_of_all_profilers(folder):
 
 
 def numbers_in(out):
-    """{thread: [(name, number, thread of the forward call)]} of what autograd numbers, in their order."""
-    found = collections.defaultdict(list)
+    """{main thread?: [(name, number, thread of the forward call)]} of what autograd numbers, in their order. PyTorch gives threads their
+    numbers as it meets them, the agent's as well: here by when they come."""
+    found, threads = collections.defaultdict(list), {}
     for span in sorted(Trace(out).spans, key=lambda e: (e["ts"], -e["dur"])):
         if "Sequence number" in span["args"]:
-            found[span["tid"] == span["pid"]].append((span["name"], span["args"]["Sequence number"], span["args"]["Fwd thread id"]))
+            thread = span["args"]["Fwd thread id"]
+            found[span["tid"] == span["pid"]].append((span["name"], span["args"]["Sequence number"], threads.setdefault(thread, len(threads))))
     return found
 
 

@@ -278,6 +278,7 @@ struct xsp_capture_prices {
 /* What a record of an agent costs its thread. It is no hit of a probe, so theirs correct nothing. */
 #define XSP_AGENT_RECORD_NS 10U
 #define XSP_AGENT_ARGS_NS 60U /* more, with arguments */
+#define XSP_AGENT_CALLBACK_NS 40U /* of what PyTorch's callbacks tell, with what these take */
 #define XSP_INFO_PRICES "hit costs there"
 int xsp_capture_put_prices(struct xsp_capture_writer *w, const struct xsp_capture_prices *p);
 

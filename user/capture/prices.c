@@ -39,7 +39,7 @@ bool xsp_prices_parse(const char *line, struct xsp_capture_prices *out)
 
 static void correct(uint32_t *ns, const struct xsp_capture_prices *p)
 {
-	if (*ns <= XSP_AGENT_RECORD_NS)
+	if (*ns <= XSP_AGENT_CALLBACK_NS)
 		return;
 	const uint32_t step = xsp_price_step(&p->steps, *ns);
 	const double corrected = p->of[0].factor * (*ns - step) + p->of[1].factor * step;

@@ -192,6 +192,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.ring_count = xsp_broker_rings(r->broker, fds, 64),
 		.ring_bytes = xsp_broker_ring_bytes(r->broker),
 		.agents = r->agents,
+		.called_back = r->options.operators_by_callbacks,
 		.writer = r->writer,
 		.frames = r->frames,
 		.unwinder = r->unwinder,

@@ -181,7 +181,9 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 		return 0;
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind);
-	const uint32_t cost_ns = XSP_AGENT_RECORD_NS + (args ? XSP_AGENT_ARGS_NS : 0);
+	const uint32_t cost_ns = o->called_back
+					 ? XSP_AGENT_CALLBACK_NS
+					 : XSP_AGENT_RECORD_NS + (args ? XSP_AGENT_ARGS_NS : 0);
 	d->totals.cost_ns += cost_ns;
 	d->totals.agents_ns += cost_ns;
 	if (e->time_ns > d->totals.latest_ns)

@@ -23,6 +23,7 @@ struct xsp_drain_options {
 	const int *rings; /* their descriptors; only while new() runs */
 	size_t ring_count, ring_bytes; /* bytes of each */
 	struct xsp_agent_rings *agents; /* what they record; NULL: there are none */
+	bool called_back; /* they are told of it by callbacks */
 	struct xsp_capture_writer *writer;
 	struct xsp_unwinder *unwinder; /* unwinds copies of stacks; NULL: there are none */
 	struct xsp_frames *frames; /* names the addresses of stacks; NULL: there are none */

@@ -51,7 +51,8 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 		return rc;
 	if (xsp_operators_are_by_agent(
 		    r, p->id)) /* where another process has probes, they cost more */
-		entry = leave = XSP_AGENT_RECORD_NS;
+		entry = leave = r->options.operators_by_callbacks ? XSP_AGENT_CALLBACK_NS
+								  : XSP_AGENT_RECORD_NS;
 	struct xsp_capture_probe definition = {
 		.id = p->id,
 		.module = m->capture_id,
