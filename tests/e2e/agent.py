@@ -434,6 +434,7 @@ def what_the_library_exports(folder):
                                               ).stdout.splitlines()}
     wants = ["activity", "memory", "events", "markers", "graphs", "latency", "all_api", "shared"]
     expected = {"InitializeInjection", "xsp_agent_start", "xsp_gpu_batch", "xsp_gpu_batch_semaphore",
+                "xsp_agent_want_callbacks", "xsp_agent_want_callbacks_semaphore",
                 "xsp_agent_want_operators", "xsp_agent_want_operators_semaphore", "xsp_agent_want_regions",
                 "xsp_agent_want_regions_semaphore"}
     for want in wants:

