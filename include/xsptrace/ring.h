@@ -17,19 +17,23 @@
 #include <linux/types.h>
 #endif
 #include "xsptrace/args.h"
+#include "xsptrace/python.h"
 
 #define XSP_RINGS_NAME "xsptrace-rings" /* of the memory file */
 #define XSP_RINGS_PATH "/memfd:" XSP_RINGS_NAME " (deleted)" /* as /proc shows it */
 #define XSP_RINGS_MAGIC 0x31676e6972707378ULL /* "xspring1", little endian */
-#define XSP_RINGS_VERSION 4
+#define XSP_RINGS_VERSION 5
 
 #define XSP_RINGS_COUNT 256U
 #define XSP_RING_SLOTS 32768U /* records of a ring: 1 MiB */
 #define XSP_RING_FUNCTIONS 16384U
 #define XSP_RING_TEXT (4U << 20) /* bytes of all names */
-#define XSP_RING_NAMES 131072U /* of regions and values, and arguments; a power of two */
+#define XSP_RING_NAMES                                                                             \
+	131072U /* of regions and values, arguments, and stacks of Python; a power of two */
 #define XSP_RING_NAMES_TEXT (32U << 20)
 #define XSP_RING_ARGS_MAX 4096U /* bytes of a section */
+#define XSP_RING_PYTHON_MAX                                                                        \
+	(sizeof(struct xsp_section) + XSP_PYTHON_MAX * sizeof(struct xsp_python_frame))
 
 /* A record: 32 bytes. */
 struct xsp_ring_record {
@@ -39,7 +43,7 @@ struct xsp_ring_record {
 	__u64 time; /* in the unit of xsp_rings.clock */
 	/* the stack pointer at the function's entry; in an exit, that of its entry; VALUE: its name's place */
 	__u64 sp;
-	/* of a node: its name; of a range: its object; of a region: its name's place; VALUE: the bits; ARGS: the place */
+	/* of a node: its name; of a range: its object; of a region: its name's place; VALUE: the bits; ARGS, STACK: places */
 	__u64 value;
 };
 /* kind: enum xsp_event_kind (event.h); function: its row in the table */
@@ -60,11 +64,18 @@ enum xsp_ring_flag {
 	/* EXIT by a callback: value is XSP_RING_NUMBERED() of torch's number of the thread, and of that of
 	 * the next node. LABEL: of both of a node of the backward pass, which is the innermost one open */
 	XSP_RING_NUMBERS = 1 << 4,
+	/* ENTRY of an operator: the upper half of value is the place of the thread's Python stack, and the lower that of
+	 * the arguments. Of nodes, ranges and regions a record of kind PYTHON, whose value is that place, stands before. */
+	XSP_RING_STACK = 1 << 5,
 };
 /* Two numbers in one word. The second one is 0, or one more than it is. */
 #define XSP_RING_NUMBER_BITS 20
 #define XSP_RING_NUMBER_MAX ((1U << XSP_RING_NUMBER_BITS) - 1) /* of the first one: there is none */
 #define XSP_RING_NUMBERED(first, second) ((__u64)(first) | (__u64)(second) << XSP_RING_NUMBER_BITS)
+
+/* A Python stack, as it is kept: a section PYTHON whose value is as python.h says, but of two words a frame, code and instruction.
+ * The code has this bit if self and type follow it. */
+#define XSP_RING_SELF 1ULL
 
 /* The function whose calls are ranges (BEGIN with a name, if it has one, and END): value is the
  * object that begins and ends with the range. */
@@ -150,6 +161,7 @@ enum xsp_rings_active {
 	XSP_RINGS_ARGS = 1 << 3, /* arguments of operators, as the rows of `argument` say */
 	XSP_RINGS_CALLBACKS = 1 << 4, /* operators, nodes and ranges, by PyTorch's callbacks */
 	XSP_RINGS_UNKNOWN = 1 << 5, /* callbacks are wanted, and this PyTorch's are not known */
+	XSP_RINGS_PYTHON = 1 << 6, /* stacks of Python */
 };
 
 /* Where a RecordFunction of PyTorch has what the agent reads of it, in bytes; the recorder's to write. */
@@ -180,6 +192,14 @@ struct xsp_ring_args {
 	__u8 kept_how[XSP_ARGS_WORDS];
 } __attribute__((aligned(64)));
 
+/* How stacks of Python are read: the recorder's to write. */
+struct xsp_ring_python {
+	__u32 stamp; /* written last: another one each time; 0: they are not read */
+	__u32 frames; /* at most */
+	__u64 finalizing; /* the address of a word that is not 0 once the interpreter ends */
+	struct xsp_python_spec spec;
+};
+
 /* The file: this head, then the rings of records, XSP_RING_SLOTS each, in the order of ring[]. */
 struct xsp_rings {
 	__u64 magic;
@@ -195,6 +215,7 @@ struct xsp_rings {
 	__u32 args_stamp; /* of the recorder: the last stamp */
 	__u32 layouts; /* of the recorder: so many rows of `layout` are there; written last */
 	__u32 numbers; /* of the recorder: callbacks tell of autograd's numbers */
+	struct xsp_ring_python python;
 	__u64 reserved[7];
 	struct xsp_record_layout layout[XSP_RECORD_LAYOUTS];
 	struct xsp_ring ring[XSP_RINGS_COUNT];

@@ -322,6 +322,39 @@ def injected_in_a_storm(folder):
         equal(finish(child), 0, f"time {n}: status")
 
 
+ENDING = """import ctypes, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+def work():
+    while True:
+        library.all(1)
+def deeper(n):
+    return deeper(n - 1) if n else work()
+for n in range(3):
+    threading.Thread(target=deeper, args=(20 * n,), daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+@case
+def interpreters_that_end(folder):
+    """It frees the frames of threads that are in operators, and go on there: whoever reads these frames must not fall."""
+    library = a_torch(folder, "-z,now")
+    for n in range(20 if LONG else 4):
+        child = start(["/usr/bin/python3", "-c", ENDING, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(child.stdout.readline(), "ready\n", "the program")
+        out = f"{folder}/{n}.json"
+        with Recording(folder, "--inject", *QUIET, "--python", "--attach-limit=120", "-p", child.pid, "-o", out, name=str(n)) as r:
+            time.sleep(0.5)  # the threads go on meanwhile
+            go(child)
+            equal(finish(child), 0, f"time {n}: status")
+            r.wait()
+        with open(f"{folder}/{n}.log", encoding="utf-8") as f:
+            check(AGENT in f.read(), f"time {n}: what was said")
+        lines = [e["args"].get("Call stack", "") for e in Trace(out).spans]
+        check(sum(": work" in text for text in lines) > 100, f"time {n}: calls with lines", len(lines), lines[:3])
+
+
 # ---- PyTorch ----
 
 
@@ -533,24 +566,73 @@ for n in range(int(sys.argv[1])):
 """
 
 
-def arguments_in(out):
-    """{(thread, operator): [what is shown of each call's arguments]}"""
-    found = collections.defaultdict(list)
-    for span in sorted(Trace(out).spans, key=lambda e: e["ts"]):
-        if span["name"].startswith("aten::"):
-            found[span["tid"], span["name"]].append({k: v for k, v in span["args"].items() if k.startswith("Input")})
+LINES = """import sys, threading, torch
+from torch.nn import functional as f
+from torch.profiler import record_function
+torch.set_num_threads(1)
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.mul(2)
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    def forward(self, x):
+        return self.second(f.relu(self.first(x)))
+net = torch.nn.Sequential(Block(), torch.nn.Sequential(Block(), torch.nn.LayerNorm(4)))
+def deep(n, x):
+    return deep(n - 1, x) if n else torch.add(x, x)
+def numbers(x):
+    for n in range(3):
+        yield torch.mul(x, n)
+made = [compile("torch.exp(x)", f"made {n}", "exec") for n in range(3)]
+def work(rounds):
+    for n in range(rounds):
+        x = torch.ones(3, 4, requires_grad=True)
+        y = net(x)
+        with record_function("a range"):
+            y = Twice.apply(y)
+        y.sum().backward()
+        deep(n % 7, x), deep(100, x), [torch.neg(z) for z in numbers(x)], list(map(lambda z: z.t(), numbers(x)))
+        sorted(range(3), key=lambda k: torch.sub(x, k).sum().item())
+        exec(made[n % 3], {"torch": torch, "x": x})
+        try:
+            torch.mm(x, x)
+        except RuntimeError:
+            torch.cos(x)
+work(1)
+print("ready", flush=True)
+sys.stdin.readline()
+threads = [threading.Thread(target=work, args=(int(sys.argv[1]),)) for _ in range(3)]
+for t in threads:
+    t.start()
+work(int(sys.argv[1]))
+for t in threads:
+    t.join()
+"""
+
+
+def spans_shown(out, keys):
+    """{tid: [Span with what is shown of it in place of its ending]}, by start."""
+    found, trace = collections.defaultdict(list), Trace(out)
+    window = trace.json["xsptrace_window"]
+    zero_ns = trace.json["baseTimeNanoseconds"] - window["start_ns"] + window["monotonic_start_ns"]
+    for n, e in enumerate(sorted(trace.spans, key=lambda e: e["ts"])):
+        start_ns = round(e["ts"] * 1000) + zero_ns
+        found[e["tid"]].append(Span(n, None, e["tid"], e["name"], start_ns, start_ns + round(e["dur"] * 1000),
+                                    {k: v for k, v in e["args"].items() if keys.match(k)}))
     return found
 
 
-@case
-def shapes_both_ways(folder):
-    """Sizes, strides and types of tensors, and which optional arguments have values: of each call by the agent as by probes. New
-    sizes come in each round, and sizes that were met."""
-    need_torch()
-    rounds, outs = 6, [f"{folder}/{name}.json" for name in ("agent", "probes")]
-    child = start([TORCH, "-c", SHAPES, rounds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    equal(child.stdout.readline(), "ready\n", "the script")
-    options = [*QUIET, "--python=off", "--shapes", "--attach-limit=120", "--max-overhead=off", "-p", child.pid, "-o"]
+def shown_both_ways(folder, child, keys, *options):
+    """Records what the program does once it gets a line, until its end, by the agent and by probes at once: {name: [what the agent shows
+    of each call]}, each as the probes show it, and how many the probes alone have."""
+    outs = [f"{folder}/{name}.json" for name in ("agent", "probes")]
+    options = [*QUIET, *options, "--attach-limit=120", "--max-overhead=off", "-p", child.pid, "-o"]
     with Recording(folder, "--inject", *options, outs[0], name="agent") as first, Recording(folder, *options, outs[1], name="probes") as second:
         go(child)
         equal(finish(child), 0, "status")
@@ -559,14 +641,70 @@ def shapes_both_ways(folder):
     with open(f"{folder}/agent.log", encoding="utf-8") as f:
         said = f.read()
     check(re.search(r"records [\d,]+ of [\d,]+ operators, without probes", said), "what was said", said)
-    agent, probes = (arguments_in(out) for out in outs)
-    for key, calls in agent.items():
-        equal(calls, probes[key], f"arguments of {key}")
+    by_agent, by_probes = (spans_shown(out, keys) for out in outs)
+    shown, only = collections.defaultdict(list), collections.Counter()
+    for tid, spans in by_agent.items():
+        for name in {s.name for s in [*spans, *by_probes[tid]]}:
+            mine, theirs = ([s for s in of if s.name == name] for of in (spans, by_probes[tid]))
+            # a range that a callback of PyTorch sees does not lie around that of the probes
+            pairs = {m.id: (m, t) for m, t in zip(mine, theirs)} if len(mine) == len(theirs) else pairs_of(mine, theirs)
+            check(len(pairs) == len(mine), f"thread {tid}: {name} of the agent that no probe has", [s for s in mine if s.id not in pairs][:20])
+            for span, other in pairs.values():
+                equal(span.ending, other.ending, f"what is shown of {name}")
+                shown[name].append(span.ending)
+            only[name] += len(theirs) - len(mine)
+    return shown, +only
+
+
+@case
+def shapes_both_ways(folder):
+    """Sizes, strides and types of tensors, and which optional arguments have values: of each call by the agent as by probes. New
+    sizes come in each round, and sizes that were met."""
+    need_torch()
+    rounds = 6
+    child = start([TORCH, "-c", SHAPES, rounds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(child.stdout.readline(), "ready\n", "the script")
+    all_shown, only = shown_both_ways(folder, child, re.compile("Input"), "--python=off", "--shapes")
+    agent = {name: shown for name, shown in all_shown.items() if name.startswith("aten::")}
     calls = sum(map(len, agent.values()))
     shown = [a["Input Dims"] for all_of_them in agent.values() for a in all_of_them if "Input Dims" in a]
-    print(f"  {calls} calls, {len(shown)} with arguments; by probes only: {sorted(name for tid, name in probes.keys() - agent.keys())}")
+    print(f"  {calls} calls, {len(shown)} with arguments; by probes only: {dict(only)}")
     check(len(shown) > 0.95 * calls > 40 * rounds, "calls with arguments", calls, len(shown))
-    equal(agent[child.pid, "aten::mm"][0]["Input Dims"], [[4, 5], [5, 6]], "sizes of mm")
+    equal(agent["aten::mm"][0]["Input Dims"], [[4, 5], [5, 6]], "sizes of mm")
+
+
+def lines_agree(folder, root, rounds):
+    script = f"{folder}/lines.py"
+    with open(script, "w", encoding="ascii") as f:
+        f.write(LINES)
+    child = start(torch_script(f"{folder}/as", root, script, rounds), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(child.stdout.readline(), "ready\n", "the script")
+    shown, only = shown_both_ways(folder, child, re.compile("Call stack|Module Hierarchy|Input"), "--python", "--shapes")
+    calls = [args for of_name in shown.values() for args in of_name]
+    lines = [args["Call stack"] for args in calls if "Call stack" in args]
+    print(f"  {root or 'here'}: {len(calls)} calls, {len(lines)} with {len(set(lines))} stacks; by probes only: {dict(only)}")
+    check(len(lines) > 0.9 * len(calls) > 100 * rounds, "calls with lines", len(calls), len(lines))
+    # the program's own count: a frame each, and the module
+    deepest = max(shown["aten::add"], key=lambda args: args["Call stack"].count(": deep;"))
+    equal(deepest["Call stack"].count("lines.py("), 64, "frames of a deep stack, which is cut")
+    check({args.get("Module Hierarchy", "").split(".")[-1] for args in shown["aten::linear"]} >= {"first", "second"}, "modules", shown["aten::linear"][:3])
+    for name in ("a range", "autograd::engine::evaluate_function: TwiceBackward"):
+        check(name in shown and all("work" in args["Call stack"] for args in shown[name]), f"lines of {name}", shown.get(name))
+
+
+@case
+def lines_both_ways(folder):
+    """Lines of Python and modules: of each call, node and range by the agent as by probes, in threads, generators, and code that goes."""
+    need_torch()
+    os.mkdir(f"{folder}/as")
+    lines_agree(folder, None, 6)
+
+
+@case(long="each PyTorch of this machine is loaded, and recorded by two at once")
+def lines_both_ways_of_pytorch(folder):
+    os.mkdir(f"{folder}/as")
+    for root in torch_roots(True):
+        lines_agree(folder, root, 20)
 
 
 NODES = """import sys, torch

@@ -65,6 +65,7 @@ int main(void)
 #else
 	SAME(l->key, _PyRuntimeState, gilstate.autoTSSkey);
 #endif
+	SAME(l->finalizing, _PyRuntimeState, _finalizing);
 	SAME(l->interpreters_head, _PyRuntimeState, interpreters.head);
 	SAME(l->interpreters_head + 8, _PyRuntimeState, interpreters.main);
 	SAME(l->interpreter_next, PyInterpreterState, next);

@@ -514,6 +514,178 @@ Test(agent_rings, forged_arguments)
 	end(&s);
 }
 
+/* ---- stacks of Python ---- */
+
+struct got_stacks {
+	struct {
+		struct xsp_event_python python;
+		struct xsp_python_frame frames[XSP_PYTHON_MAX];
+	} stack;
+	size_t stacks, calls;
+	struct xsp_section section; /* of the last call; size 0: it has none */
+	uint64_t id;
+};
+
+static int take_stacks(void *ctx, const struct xsp_event *e)
+{
+	struct got_stacks *g = ctx;
+
+	if (e->kind == XSP_EVENT_PYTHON) {
+		cr_assert(e->size <= sizeof(g->stack));
+		memcpy(&g->stack, e, e->size);
+		cr_assert_eq(e->size, sizeof(g->stack.python) +
+					      g->stack.python.count * sizeof(g->stack.frames[0]));
+		g->stacks++;
+		return 0;
+	}
+	if (e->kind != XSP_EVENT_ENTRY && e->kind != XSP_EVENT_BEGIN)
+		return 0;
+	const struct xsp_section *s = xsp_event_section(e, XSP_SECTION_PYTHON);
+	g->section = s != NULL ? *s : (struct xsp_section){0};
+	if (s != NULL)
+		memcpy(&g->id, s + 1, sizeof(g->id));
+	g->calls++;
+	return 0;
+}
+
+static void keep_stack(struct writer *w, unsigned place, uint32_t value, const uint64_t *words,
+		       uint16_t count)
+{
+	const uint32_t at = place * 8192, bytes = 8U + 8U * count;
+	const struct xsp_section section = {XSP_SECTION_PYTHON, (uint16_t)bytes, value};
+
+	memcpy(w->rings->names_text + at, &section, sizeof(section));
+	if (words != NULL)
+		memcpy(w->rings->names_text + at + sizeof(section), words, 8UL * count);
+	w->rings->name[place] = (struct xsp_ring_name){place + 1, at, XSP_RING_NAME_THERE | bytes};
+}
+
+static void put_stack(struct session *s, unsigned kind, unsigned flags, unsigned function,
+		      uint64_t value)
+{
+	const uint64_t number = s->w.rings->ring[0].head++;
+
+	put_at(&s->w, 0, number, s->now + number, 0x7000,
+	       XSP_RING_WORD(number + 1, kind, flags, function));
+	s->w.records[number % XSP_RING_SLOTS].value = value;
+}
+
+static void read_python(struct session *s, uint32_t generation)
+{
+	const struct xsp_ring_python how = {.frames = 64, .spec = {.generation = generation}};
+
+	xsp_agent_rings_read_python(s->a, PID, &how);
+}
+
+Test(agent_rings, stacks_go_into_the_capture_once)
+{
+	static const uint64_t words[] = {
+		0x1000 | XSP_RING_SELF, 0x1010, 0x7770, 0x8880, 0x2000, 0x2020};
+	struct session s;
+	struct got_stacks g = {0};
+
+	begin(&s, nodes, 4);
+	xsp_agent_rings_put_to(s.a, take_stacks, &g);
+	take_ring(&s.w, 0, 1);
+	cr_expect(s.w.rings->python.stamp == 0);
+	read_python(&s, 5);
+	const uint32_t stamp = s.w.rings->python.stamp;
+	cr_expect(stamp != 0 && s.w.rings->python.frames == 64);
+	keep_stack(&s.w, 3, 2 | XSP_PYTHON_CUT, words, 6);
+	put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK, 0, 3ULL << 32);
+	turn(&s);
+	cr_assert(g.calls == 1 && g.stacks == 1);
+	cr_expect(g.section.size == 16 && g.section.value == (2 | XSP_PYTHON_CUT) &&
+		  g.id == g.stack.python.id);
+	const struct xsp_event_python *p = &g.stack.python;
+	cr_expect(p->generation == 5 && p->count == 2 && p->flags == XSP_PYTHON_CUT &&
+		  p->head.tgid == PID && p->head.tid == TID);
+	cr_expect(g.stack.frames[0].code == 0x1000 && g.stack.frames[0].instruction == 0x1010 &&
+		  g.stack.frames[0].self == 0x7770 && g.stack.frames[0].type == 0x8880);
+	cr_expect(g.stack.frames[1].code == 0x2000 && g.stack.frames[1].self == 0);
+	const uint64_t id = g.id;
+
+	/* of a node, and of a region, in a record before; for the next event only */
+	put_stack(&s, XSP_EVENT_PYTHON, 0, 3, 3);
+	put_stack(&s, XSP_EVENT_ENTRY, 0, 3, 0x1234);
+	turn(&s);
+	cr_expect(g.calls == 2 && g.stacks == 1 && g.id == id && g.section.size == 16);
+	put_stack(&s, XSP_EVENT_ENTRY, 0, 3, 0x1234);
+	turn(&s);
+	cr_expect(g.calls == 3 && g.section.size == 0);
+
+	read_python(&s, 6); /* code objects have gone: the same numbers are another stack */
+	cr_expect(s.w.rings->python.stamp != stamp);
+	put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK, 0, 3ULL << 32);
+	turn(&s);
+	cr_expect(g.calls == 4 && g.stacks == 2 && g.id != id && p->generation == 6);
+	cr_expect(xsp_agent_rings_totals(s.a).names == 0 && bad(&s) == 0);
+	end(&s);
+}
+
+/* What the target says is copied, within bounds, or lost: then the call is there without. */
+Test(agent_rings, forged_stacks)
+{
+	static const struct {
+		uint32_t value;
+		uint16_t words;
+		bool good;
+	} rows[] = {
+		{0 | XSP_PYTHON_TORN, 0, true},
+		{128, 256, true},
+		{129, 258, false},
+		{2, 2, false}, /* less than it says */
+		{1, 4, false}, /* more */
+		{0xffff, 512, false},
+		{1 | XSP_PYTHON_CALLS, 2, false}, /* no such flag */
+		{0x80000001, 2, false},
+	};
+	static uint64_t words[520];
+	struct session s;
+	struct got_stacks g = {0};
+	size_t calls = 0, lost = 0;
+
+	begin(&s, two, 3);
+	xsp_agent_rings_put_to(s.a, take_stacks, &g);
+	take_ring(&s.w, 0, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		keep_stack(&s.w, (unsigned)i, rows[i].value, words, rows[i].words);
+		put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK, 0, i << 32);
+		turn(&s);
+		cr_assert_eq(g.calls, ++calls, "row %zu", i);
+		cr_expect_eq(g.section.size != 0, rows[i].good, "row %zu", i);
+		lost += !rows[i].good;
+	}
+	/* with self each, as long as can be, and longer */
+	for (size_t i = 0; i < 512; i += 4)
+		words[i] = XSP_RING_SELF;
+	for (uint16_t more = 0; more < 2; more++) {
+		keep_stack(&s.w, 20U + more, 128, words, (uint16_t)(512 + more));
+		put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK, 0, (20ULL + more) << 32);
+		turn(&s);
+		cr_expect(g.section.size == (more ? 0 : 16) && g.calls == ++calls);
+	}
+	/* both in one entry, of which one is lost; places that are none */
+	put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK | XSP_RING_ARGS, 0, 1ULL << 32 | 0xffffffff);
+	turn(&s);
+	cr_expect(g.section.size == 16 && g.calls == ++calls);
+	put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK, 0, (uint64_t)XSP_RING_NAMES << 32);
+	put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK, 0, UINT64_MAX);
+	put_stack(&s, XSP_EVENT_PYTHON, 0, 0, UINT64_MAX);
+	put_stack(&s, XSP_EVENT_ENTRY, 0, 0, 0);
+	turn(&s);
+	cr_expect(g.section.size == 0 && g.calls == calls + 3);
+	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(s.a);
+	cr_expect_eq(t.names, lost + 1 + 1 + 2);
+	cr_expect(t.torn == 1 && t.bad == 0);
+	put_stack(&s, XSP_EVENT_PYTHON, XSP_RING_NAMED, 0, 0);
+	put_stack(&s, XSP_EVENT_EXIT, XSP_RING_STACK, 0, 0); /* only an entry has them */
+	put_stack(&s, XSP_EVENT_ENTRY, XSP_RING_STACK | XSP_RING_NAMED, 0, 0);
+	turn(&s);
+	cr_expect_eq(bad(&s), 3);
+	end(&s);
+}
+
 /* ---- honest ---- */
 
 Test(agent_rings, records_become_events)

@@ -107,7 +107,8 @@ static void take(struct reader *r, const struct xsp_ring_record *record, uint32_
 		enter(r, record, function);
 	else if (kind == XSP_EVENT_EXIT)
 		leave(r, record, function);
-	else if (kind == XSP_EVENT_NAME || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_END)
+	else if (kind == XSP_EVENT_NAME || kind == XSP_EVENT_PYTHON || kind == XSP_EVENT_BEGIN ||
+		 kind == XSP_EVENT_END)
 		; /* of nodes and ranges */
 	else
 		bad++;

@@ -114,6 +114,7 @@ static void *thread_main(void *in_driver)
 		if (!regions)
 			regions = regions_turn(scopes && !operators_failed());
 		rings_turn();
+		python_turn();
 		if (atomic_load(&agent.driver_comes))
 			; /* the window is the driver's thread's */
 		else if (wanted && !window_active())

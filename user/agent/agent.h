@@ -186,6 +186,7 @@ static inline void operators_in_child(void)
 bool regions_turn(bool wanted);
 void regions_in_child(void);
 void rings_turn(void);
+void python_turn(void); /* do they have stacks of Python? */
 #else
 static inline bool regions_turn(bool wanted)
 {
@@ -196,6 +197,9 @@ static inline void regions_in_child(void)
 {
 }
 static inline void rings_turn(void)
+{
+}
+static inline void python_turn(void)
 {
 }
 #endif

@@ -10,10 +10,11 @@
 #ifdef __x86_64__
 #include <errno.h>
 #include <sys/syscall.h>
+#include "kept/python.h"
 #include "put.h"
 
 _Static_assert(sizeof(struct call) == 112, "as in thunks.S");
-_Static_assert(sizeof(struct thread_calls) == 56, "as in thunks.S");
+_Static_assert(sizeof(struct thread_calls) == 64, "as in thunks.S");
 
 enum {
 	PAGE = 4096,
@@ -54,6 +55,32 @@ static void put_text(const struct thread_calls *t, uint64_t function, const stru
 	}
 }
 
+/* The stack of Python, in a record of its own. */
+static void put_stack(struct thread_calls *t, uint64_t function, uint64_t sp)
+{
+	uint64_t place;
+
+	if ((rings_state[0] & RINGS_PYTHON) && python_place(t, &place))
+		put_record(t, XSP_RING_WORD(0, XSP_EVENT_PYTHON, 0, function), sp, place);
+}
+
+/* An operator's entry, with what is to be read of it. */
+static inline void put_entry(struct thread_calls *t, const struct call *call)
+{
+	uint64_t flags = 0, value = 0, stack;
+
+	if (rings_state[0] & RINGS_ARGS) {
+		struct xsp_ring_args *how = args_wanted(call);
+		flags = how ? XSP_RING_ARGS : 0;
+		value = how ? (uint32_t)args_place(call, how) : 0;
+	}
+	if ((rings_state[0] & RINGS_PYTHON) && python_place(t, &stack)) {
+		flags |= XSP_RING_STACK;
+		value |= stack << 32;
+	}
+	put(t, call, XSP_EVENT_ENTRY, flags, value);
+}
+
 bool calls_take_ring(struct thread_calls *t)
 {
 	if (t->wait == 0 && thunk_keep_vectors(rings_take, t) != 0)
@@ -72,10 +99,9 @@ static inline void enter(struct call *call, const void *node)
 	struct node_name name = {0};
 	struct thread_calls *t = this_thread();
 	uint64_t sp = entry_sp(call);
-	const bool with_args = !node && (rings_state[0] & RINGS_ARGS);
 	uint32_t depth;
 
-	if (with_args)
+	if (!node && (rings_state[0] & RINGS_ARGS))
 		__builtin_prefetch(&rings_file()->argument[call->function]);
 	call->ring = NULL;
 	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !calls_take_ring(t)))
@@ -91,17 +117,19 @@ static inline void enter(struct call *call, const void *node)
 	BARRIER();
 	if (node)
 		node_name(node, &name);
-	if (!has_room(t, depth + 2ULL + (name.length > 0 ? XSP_RING_PARTS : 0), 0)) {
+	if (!has_room(t, depth + 2ULL + (node ? 1 + (name.length > 0 ? XSP_RING_PARTS : 0) : 0),
+		      0)) {
 		count_lost(t->ring);
 		t->depth = depth;
 		return;
 	}
-	put_text(t, call->function, &name);
-	struct xsp_ring_args *how = with_args ? args_wanted(call) : NULL;
-	if (how)
-		put(t, call, XSP_EVENT_ENTRY, XSP_RING_ARGS, args_place(call, how));
-	else
+	if (node) {
+		put_stack(t, call->function, sp);
+		put_text(t, call->function, &name);
 		put(t, call, XSP_EVENT_ENTRY, name.length > 0 ? XSP_RING_NAMED : 0, name.value);
+	} else {
+		put_entry(t, call);
+	}
 	call->ring = t->ring;
 }
 
@@ -124,10 +152,12 @@ void calls_note(uint64_t word, uint64_t sp, uint64_t value, const struct node_na
 	    (t->ring == NULL && !calls_take_ring(t)))
 		return;
 	/* calls that are open need one each */
-	if (!has_room(t, t->depth + 1ULL + (name->length > 0 ? XSP_RING_PARTS : 0), 0)) {
+	if (!has_room(t, t->depth + 2ULL + (name->length > 0 ? XSP_RING_PARTS : 0), 0)) {
 		count_lost(t->ring);
 		return;
 	}
+	if ((uint8_t)(word >> 32) == XSP_EVENT_BEGIN)
+		put_stack(t, word >> 48, sp);
 	put_text(t, word >> 48, name);
 	put_record(t, word, sp, value);
 }

@@ -49,6 +49,9 @@ extern struct thunk_function {
 } thunk_functions[];
 /* Calls f with all vector registers kept that hold arguments or results. */
 uint64_t thunk_keep_vectors(uint64_t (*f)(void *), void *argument);
+/* Calls walk(), which may be interrupted: false. rseq: from the thread pointer to the thread's struct rseq. */
+struct walk;
+bool thunk_in_one_go(struct walk *w, int64_t rseq);
 /* The offset of thread_calls from the thread pointer, on this thread; *descriptor: how the loader finds it. */
 uint64_t thunk_thread_offset(const uint64_t **descriptor);
 
@@ -64,6 +67,7 @@ struct thread_calls {
 	uint32_t depth; /* open calls */
 	uint32_t wait; /* calls until it looks for a free ring again; ~0: it is taking one */
 	uint64_t readable, readable_end; /* a part of a stack */
+	uint64_t resume; /* the stack pointer of thunk_in_one_go() */
 };
 void calls_enter(struct call *call);
 void calls_enter_node(struct call *call);
@@ -153,6 +157,7 @@ enum {
 	RINGS_ARGS = 16, /* arguments of calls are */
 	RINGS_CALLBACKS = 32, /* calls are, in place of RINGS_ACTIVE, as callbacks tell of them */
 	RINGS_UNKNOWN = 64, /* they cannot be so */
+	RINGS_PYTHON = 128, /* the stacks of Python that they come from are */
 	RINGS_RECORDING = RINGS_ACTIVE | RINGS_REGIONS | RINGS_CALLBACKS,
 };
 extern volatile uint32_t rings_state[];

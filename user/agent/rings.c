@@ -289,7 +289,8 @@ _Static_assert(RINGS_ACTIVE >> 1 == XSP_RINGS_OPERATORS &&
 		       RINGS_REGIONS >> 1 == XSP_RINGS_REGIONS &&
 		       RINGS_RANGES >> 1 == XSP_RINGS_RANGES && RINGS_ARGS >> 1 == XSP_RINGS_ARGS &&
 		       RINGS_CALLBACKS >> 1 == XSP_RINGS_CALLBACKS &&
-		       RINGS_UNKNOWN >> 1 == XSP_RINGS_UNKNOWN,
+		       RINGS_UNKNOWN >> 1 == XSP_RINGS_UNKNOWN &&
+		       RINGS_PYTHON >> 1 == XSP_RINGS_PYTHON,
 	       "the recorder is shown the same bits");
 
 void rings_activate(uint32_t what, bool on)

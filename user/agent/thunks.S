@@ -45,6 +45,7 @@ thunks:
 #define THREAD_LIMIT 16(%r10)
 #define THREAD_OUTERMOST 24(%r10)
 #define THREAD_DEPTH 32(%r10)
+#define THREAD_RESUME 56(%r10)
 
 /* r10: the thread's part */
 .macro this_thread
@@ -161,7 +162,7 @@ thunks:
 thunk:
 	begin_call
 	movl rings_state(%rip), %eax
-	andl $18, %eax /* RINGS_ACTIVE, RINGS_ARGS */
+	andl $146, %eax /* RINGS_ACTIVE, RINGS_ARGS, RINGS_PYTHON */
 	cmpl $2, %eax
 	jne 8f
 	this_thread
@@ -323,6 +324,88 @@ thunk_keep_vectors:
 	.cfi_endproc
 	.size thunk_keep_vectors, . - thunk_keep_vectors
 
+	/* A restartable sequence (rseq): the kernel leaves it for the label below when it takes the processor away, or a
+	 * signal comes. All of section xsp_walk is in it, from the store on that begins it to the one that ends it. */
+	.section xsp_walk, "ax", @progbits
+	.balign 64
+	.globl thunk_in_one_go
+	.hidden thunk_in_one_go
+	.type thunk_in_one_go, @function
+thunk_in_one_go:
+	.cfi_startproc
+	pushq %rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	pushq %rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	pushq %r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r12, 0
+	pushq %r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r13, 0
+	pushq %r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r14, 0
+	pushq %r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r15, 0
+	this_thread
+	pushq THREAD_RESUME /* a signal handler's, if it is not 0: that one's is ours again after it */
+	.cfi_adjust_cfa_offset 8
+	pushq %rsi
+	.cfi_adjust_cfa_offset 8
+	subq $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	movq %rsp, THREAD_RESUME
+	leaq walk_sequence(%rip), %rax
+	movq %rax, %fs:8(%rsi) /* struct rseq: rseq_cs */
+	call walk
+	movq 8(%rsp), %rsi
+	movq $0, %fs:8(%rsi)
+	movl $1, %eax
+	jmp left
+	.cfi_endproc
+	.size thunk_in_one_go, . - thunk_in_one_go
+
+	.text
+	.cfi_startproc
+	.cfi_def_cfa_offset 80
+	.cfi_offset %rbx, -16
+	.cfi_offset %rbp, -24
+	.cfi_offset %r12, -32
+	.cfi_offset %r13, -40
+	.cfi_offset %r14, -48
+	.cfi_offset %r15, -56
+	.long 0x53053053 /* RSEQ_SIG */
+	.globl walk_interrupted
+	.hidden walk_interrupted
+walk_interrupted:
+	this_thread
+	movq THREAD_RESUME, %rsp
+	xorl %eax, %eax
+left:
+	this_thread
+	addq $16, %rsp
+	.cfi_adjust_cfa_offset -16
+	popq THREAD_RESUME
+	.cfi_adjust_cfa_offset -8
+	popq %r15
+	.cfi_adjust_cfa_offset -8
+	popq %r14
+	.cfi_adjust_cfa_offset -8
+	popq %r13
+	.cfi_adjust_cfa_offset -8
+	popq %r12
+	.cfi_adjust_cfa_offset -8
+	popq %rbp
+	.cfi_adjust_cfa_offset -8
+	popq %rbx
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+
 	/* By a descriptor the loader may put it where it likes, also where there is no room left in the static block. */
 	.globl thunk_thread_offset
 	.hidden thunk_thread_offset
@@ -343,9 +426,9 @@ thunk_thread_offset:
 	.section .tbss, "awT", @nobits
 	.balign 8
 	.type thread_calls, @object
-	.size thread_calls, 56
+	.size thread_calls, 64
 thread_calls:
-	.zero 56 /* sizeof(struct thread_calls) */
+	.zero 64 /* sizeof(struct thread_calls) */
 
 	.bss
 	.balign 64

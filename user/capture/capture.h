@@ -279,6 +279,7 @@ struct xsp_capture_prices {
 #define XSP_AGENT_RECORD_NS 10U
 #define XSP_AGENT_ARGS_NS 60U /* more, with arguments */
 #define XSP_AGENT_CALLBACK_NS 40U /* of what PyTorch's callbacks tell, with what these take */
+#define XSP_AGENT_PYTHON_NS 150U /* more, with the stack of Python: of 13 frames */
 #define XSP_INFO_PRICES "hit costs there"
 int xsp_capture_put_prices(struct xsp_capture_writer *w, const struct xsp_capture_prices *p);
 

@@ -37,7 +37,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 		return rc;
 	xsp_recorder_update_price(r, &c);
 	if (r->pythons != NULL)
-		xsp_pythons_count_torn(r->pythons, c.python_torn);
+		xsp_pythons_count_torn(r->pythons, c.python_torn + xsp_operators_torn(r));
 	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
 		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
 				 "as their memory was not there");

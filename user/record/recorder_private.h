@@ -359,6 +359,14 @@ int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p);
 /* Adds what was lost. */
 void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s);
 int xsp_operators_put_info(struct xsp_recorder *r);
+/* Until the process's agent has seen that this is wanted, enum xsp_rings_active: it looks 50 times a second. */
+void xsp_operators_wait_until(struct xsp_recorder *r, const struct recorded_process *p,
+			      uint32_t what);
+bool xsp_operators_read_lines(const struct xsp_recorder *r); /* agents do, of each call */
+/* --python: how the process's stacks are read from now on; nothing if it has no agent. */
+void xsp_operators_read_python(struct xsp_recorder *r, pid_t pid,
+			       const struct xsp_python_spec *spec, uint64_t finalizing);
+uint64_t xsp_operators_torn(struct xsp_recorder *r); /* stacks that agents could not read */
 
 /* agent.c */
 void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p);

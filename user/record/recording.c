@@ -95,17 +95,17 @@ static void take_wishes(struct deciding *d)
 		turn_off(d, XSP_FEATURE_COUNTERS, XSP_WHY_MACHINE);
 }
 
-/* What is read of operators beside their times, and sizes and types of their tensors, needs probes. */
+/* What is read of operators beside their times, lines of Python, and sizes and types of their tensors, needs probes. */
 #define BY_PROBES                                                                                  \
 	(XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES | XSP_DETAIL_SEQUENCE |        \
-	 XSP_DETAIL_STACKS | XSP_DETAIL_COUNTERS | XSP_DETAIL_FLOPS | XSP_DETAIL_PYTHON)
+	 XSP_DETAIL_STACKS | XSP_DETAIL_COUNTERS | XSP_DETAIL_FLOPS)
 
 /* Callbacks know autograd's numbers, but of sizes they would have to be shown all arguments. */
 static unsigned details_by_probes(const struct xsp_feature_row *agent)
 {
-	return agent->value == XSP_BY_CALLBACKS
-		       ? (BY_PROBES & ~(unsigned)XSP_DETAIL_SEQUENCE) | XSP_DETAIL_SHAPES
-		       : BY_PROBES;
+	return agent->value == XSP_BY_CALLBACKS ? (BY_PROBES & ~(unsigned)XSP_DETAIL_SEQUENCE) |
+							  XSP_DETAIL_SHAPES | XSP_DETAIL_PYTHON
+						: BY_PROBES;
 }
 
 /* By default in what we start: if it cannot be, or as long as PyTorch is not there, operators have probes, with their lines. */

@@ -8,7 +8,7 @@
  */
 #ifdef __x86_64__
 #include "agent/calls.h"
-#include "agent/kept/names.h"
+#include "agent/kept/known.h"
 #include "agent/put.h"
 
 enum {
@@ -16,19 +16,14 @@ enum {
 	TENSOR_WORDS = 1 + 4 + 2 * XSP_ARGS_DIMS_MAX,
 	IMPL_WORDS = 32,
 	INLINE_DIMS = 5,
-	KNOWN = 2048,
 };
 
 struct section {
 	const struct xsp_tensor_layout *layout;
 	uint32_t used; /* words */
 	uint64_t mix; /* of those that differ from call to call */
-	uint64_t place;
 	uint64_t word[WORDS];
 };
-
-/* Where sections are kept that were met, by their mix. */
-static uint64_t known[KNOWN];
 
 /* ---- reading ---- */
 
@@ -59,7 +54,7 @@ static inline bool read_words(uint64_t at, uint64_t *words, uint32_t count)
 static inline void add(struct section *s, uint64_t word)
 {
 	s->word[s->used++] = word;
-	s->mix = (s->mix << 9 | s->mix >> 55) + word;
+	s->mix = known_mix(s->mix, word);
 }
 
 /* The head of a record of so many words. */
@@ -245,45 +240,6 @@ static void build(struct section *s, const struct call *call, const struct xsp_r
 	s->word[0] = XSP_SECTION_ARGS | s->used * sizeof(uint64_t) << 16 | (uint64_t)words << 32;
 }
 
-/* Where a section is kept: its words, where they begin in the text, and its place. One word, as threads exchange it. 0: nowhere. */
-static uint64_t pack(const struct section *s)
-{
-	const uint32_t what = __atomic_load_n(&rings_file()->name[s->place].what, __ATOMIC_ACQUIRE);
-
-	/* another thread may be about to write it, or there was no room */
-	if (what != (XSP_RING_NAME_THERE | (uint32_t)(s->used * sizeof(uint64_t))))
-		return 0;
-	return s->used | (uint64_t)(rings_file()->name[s->place].text_at / 8) << 16 |
-	       s->place << 40;
-}
-
-static inline const uint64_t *text_of(uint64_t packed)
-{
-	return (const uint64_t *)(rings_file()->names_text + (packed >> 16 & 0x3fffff) * 8);
-}
-
-static inline bool is_same(uint64_t packed, const struct section *s)
-{
-	const uint64_t *text = text_of(packed);
-
-	if ((uint16_t)packed != s->used)
-		return false;
-	for (uint32_t i = 0; i < s->used; i++)
-		if (text[i] != s->word[i])
-			return false;
-	return true;
-}
-
-static uint64_t keep(void *section)
-{
-	struct section *s = section;
-	const size_t bytes = s->used * sizeof(uint64_t);
-
-	s->place = names_place(hash_of((const char *)s->word, bytes), (const char *)s->word, bytes,
-			       XSP_RING_NAME_THERE);
-	return 0;
-}
-
 struct xsp_ring_args *args_wanted(const struct call *call)
 {
 	struct xsp_rings *file = rings_file();
@@ -296,23 +252,17 @@ struct xsp_ring_args *args_wanted(const struct call *call)
 uint64_t args_place(const struct call *call, struct xsp_ring_args *how)
 {
 	struct section s;
-	uint64_t packed = how->last;
+	uint64_t known = how->last;
 
 	for (uint32_t line = 0; line < 4; line++)
-		__builtin_prefetch(text_of(packed) + line * 8);
+		__builtin_prefetch(known_text(known) + line * 8);
 	build(&s, call, how);
-	if (is_same(packed, &s))
-		return packed >> 40;
-	uint64_t *slot = &known[(s.mix * 0x9e3779b97f4a7c15ULL >> 32) % KNOWN];
-	packed = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	if (!is_same(packed, &s)) {
-		thunk_keep_vectors(keep, &s);
-		packed = s.place < XSP_RING_NAMES ? pack(&s) : 0;
-		if (packed == 0)
-			return s.place;
-		__atomic_store_n(slot, packed, __ATOMIC_RELAXED);
-	}
-	__atomic_store_n(&how->last, packed, __ATOMIC_RELAXED);
-	return packed >> 40;
+	struct kept_words w = {.word = s.word, .used = s.used, .mix = s.mix};
+	if (known_is(known, &w))
+		return known_place(known);
+	known = known_find(&w);
+	if (known != 0)
+		__atomic_store_n(&how->last, known, __ATOMIC_RELAXED);
+	return w.place;
 }
 #endif

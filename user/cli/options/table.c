@@ -292,9 +292,9 @@ const struct xsp_option xsp_option_table[] = {
 	{"agent", 0, RECORD, 0, "[=callbacks|off]", xsp_take_agent, .topic = XSP_TOPIC_PYTORCH,
 	 .feature = XSP_FEATURE_AGENT, .wanted = "nothing, callbacks or off",
 	 .help = "PyTorch's operators by the agent: for tens of ns a\n"
-		 "call, with --shapes at most, and their lines of\n"
-		 "Python are those of samples. On by default with --\n"
-		 "COMMAND, where it is loaded when PyTorch appears,\n"
+		 "call, and 150 more with --python, without which\n"
+		 "their lines are those of samples. On by default with\n"
+		 "-- COMMAND, where it is loaded when PyTorch appears,\n"
 		 "unless an option asks for what it cannot read; with\n"
 		 "-p where the process has it, or gets it by --inject.\n"
 		 "callbacks: by PyTorch's own, which take longer, and\n"

@@ -333,7 +333,7 @@ static int inject(struct recording *r, struct xsp_error *err)
 		: agent->why != XSP_WHY_DETAILS ? NULL
 		: callbacks
 			? "read arguments, results, stacks, lines of Python or counters, by callbacks"
-			: "read results, values, stacks, lines of Python or counters";
+			: "read results, values, stacks or counters";
 	if (agent->on == XSP_OFF && cannot != NULL && !r->o.quiet)
 		xsp_say("operators keep their probes: the agent cannot yet %s", cannot);
 	if (!r->o.inject)

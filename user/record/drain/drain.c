@@ -146,7 +146,7 @@ static int put_resolved(struct xsp_drain *d, const struct xsp_event_name *name)
 }
 
 /* No hit: an event of its own has the stack's owner. */
-static int on_python(struct xsp_drain *d, const struct xsp_event *e)
+static int see_python(struct xsp_drain *d, const struct xsp_event *e)
 {
 	const struct xsp_event_python *p = (const void *)e;
 	size_t frames = (e->size - sizeof(*p)) / sizeof(struct xsp_python_frame);
@@ -154,10 +154,30 @@ static int on_python(struct xsp_drain *d, const struct xsp_event *e)
 	if (d->options.python == NULL || e->size < sizeof(*p) || p->count > frames)
 		return 0;
 	d->error = d->options.python(d->options.ctx, p);
-	return d->error < 0 ? d->error : --d->left == 0 ? -EAGAIN : 0;
+	return d->error;
+}
+
+static int on_python(struct xsp_drain *d, const struct xsp_event *e)
+{
+	const int rc = see_python(d, e);
+
+	return rc < 0 ? rc : --d->left == 0 ? -EAGAIN : 0;
 }
 
 /* ---- agents ---- */
+
+/* What it costs the agent to make it. */
+static uint32_t agent_price(const struct xsp_event *e)
+{
+	const struct xsp_section *s = NULL;
+	uint32_t ns = XSP_AGENT_RECORD_NS;
+
+	while ((s = xsp_event_next_section(e, s)) != NULL)
+		ns += s->type == XSP_SECTION_ARGS     ? XSP_AGENT_ARGS_NS
+		      : s->type == XSP_SECTION_PYTHON ? XSP_AGENT_PYTHON_NS
+						      : 0;
+	return ns;
+}
 
 /* An agent's event, in the stream of its thread. The brake leaves its probe alone. */
 static int on_agent_event(void *ctx, const struct xsp_event *e)
@@ -166,6 +186,9 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 	const struct xsp_drain_options *o = &d->options;
 	const bool is_name = e->kind == XSP_EVENT_NAME,
 		   args = e->kind == XSP_EVENT_ENTRY && (e->flags & XSP_EVENT_SECTIONS);
+
+	if (e->kind == XSP_EVENT_PYTHON)
+		return see_python(d, e);
 	int rc = args && o->sections != NULL ? o->sections(o->ctx, e) : 0;
 
 	if (rc == 0)
@@ -181,9 +204,7 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 		return 0;
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind);
-	const uint32_t cost_ns = o->called_back
-					 ? XSP_AGENT_CALLBACK_NS
-					 : XSP_AGENT_RECORD_NS + (args ? XSP_AGENT_ARGS_NS : 0);
+	const uint32_t cost_ns = o->called_back ? XSP_AGENT_CALLBACK_NS : agent_price(e);
 	d->totals.cost_ns += cost_ns;
 	d->totals.agents_ns += cost_ns;
 	if (e->time_ns > d->totals.latest_ns)

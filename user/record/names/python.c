@@ -115,11 +115,20 @@ static void publish(struct xsp_pythons *s, struct interpreter *i)
 	if (rc < 0 && rc != -ESRCH && !i->published)
 		xsp_recorder_note(s->r, "--python: process %d is one too many: %s", (int)i->pid,
 				  strerror(-rc));
+	xsp_operators_read_python(s->r, i->pid, &i->spec, xsp_python_finalizing(&i->python));
 	if (!i->published)
 		i->since = i->spec.generation;
 	i->published = true;
 	i->stale = false;
 	i->published_ns = xsp_now_ns();
+}
+
+void xsp_pythons_tell(struct xsp_pythons *s, pid_t pid)
+{
+	const struct interpreter *i = find(s, pid);
+
+	if (i != NULL && i->published)
+		xsp_operators_read_python(s->r, pid, &i->spec, xsp_python_finalizing(&i->python));
 }
 
 /* ---- what is known before stacks come ---- */

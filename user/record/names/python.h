@@ -25,6 +25,9 @@ int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_
 /* It has ended, or become another program. */
 void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid);
 
+/* The process has an agent that reads its stacks as well. */
+void xsp_pythons_tell(struct xsp_pythons *s, pid_t pid);
+
 /* A stack that is new (xsp_drain_options.python); ctx: the recorder. */
 int xsp_pythons_see(void *ctx, const struct xsp_event_python *e);
 /* Publishes interpreters that have begun meanwhile, and checks whether code objects still exist: some each time. */

@@ -25,6 +25,12 @@ uint8_t xsp_ring_region_kind(const char *symbol)
 	return XSP_EVENT_INVALID;
 }
 
+/* Kind PYTHON, without a flag. */
+static bool is_stack(const struct xsp_ring_record *record)
+{
+	return (uint16_t)(record->word >> 32) == XSP_EVENT_PYTHON;
+}
+
 static enum xsp_ring_record_is convert_region(const struct xsp_ring_record *record,
 					      const struct xsp_ring_row *row,
 					      union xsp_ring_event *e, uint64_t *name)
@@ -34,6 +40,9 @@ static enum xsp_ring_record_is convert_region(const struct xsp_ring_record *reco
 					 [XSP_EVENT_VALUE] = sizeof(e->value)};
 	const bool is_value = row->region == XSP_EVENT_VALUE;
 
+	*name = record->value;
+	if (is_stack(record) && row->region == XSP_EVENT_BEGIN)
+		return row->probe != XSP_RING_NO_PROBE ? XSP_RECORD_STACK : XSP_RECORD_UNWANTED;
 	/* what its function never writes, or a flag */
 	if ((uint16_t)(record->word >> 32) != row->region)
 		return XSP_RECORD_BAD;
@@ -67,19 +76,22 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 	const bool part = kind == XSP_EVENT_NAME && flags < XSP_RING_PARTS;
 	const bool range = (kind == XSP_EVENT_BEGIN && (flags == 0 || flags == XSP_RING_NAMED)) ||
 			   (kind == XSP_EVENT_END && flags == 0);
-	const bool entry = kind == XSP_EVENT_ENTRY &&
-			   (flags == 0 || flags == XSP_RING_NAMED || flags == XSP_RING_ARGS);
+	const bool sections = kind == XSP_EVENT_ENTRY && flags != 0 &&
+			      (flags & ~(XSP_RING_ARGS | XSP_RING_STACK)) == 0;
+	const bool entry =
+		kind == XSP_EVENT_ENTRY && (flags == 0 || flags == XSP_RING_NAMED || sections);
 
 	if (function >= functions)
 		return XSP_RECORD_BAD;
 	if (rows[function].region != XSP_EVENT_INVALID)
 		return convert_region(record, &rows[function], e, name);
-	if (!entry && !part && !range && !leaves && !placed && !node)
+	if (!entry && !part && !range && !leaves && !placed && !node && !is_stack(record))
 		return XSP_RECORD_BAD;
 	if (rows[function].probe == XSP_RING_NO_PROBE)
 		return XSP_RECORD_UNWANTED;
-	if (part)
-		return XSP_RECORD_PART;
+	*name = record->value;
+	if (part || is_stack(record))
+		return part ? XSP_RECORD_PART : XSP_RECORD_STACK;
 	e->head = (struct xsp_event){
 		.sp = unwound ? record->sp + RETURN_SLOT : record->sp,
 		.probe = rows[function].probe,
@@ -87,11 +99,10 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 		.flags = XSP_EVENT_SP_EXACT,
 		.size = sizeof(e->head),
 	};
-	*name = record->value;
 	return range			  ? XSP_RECORD_RANGE
 	       : placed			  ? XSP_RECORD_PLACED
 	       : node			  ? XSP_RECORD_NODE
 	       : flags & XSP_RING_NUMBERS ? XSP_RECORD_NUMBERED
-	       : flags == XSP_RING_ARGS	  ? XSP_RECORD_ARGS
+	       : sections		  ? XSP_RECORD_SECTIONS
 					  : XSP_RECORD_GOOD;
 }

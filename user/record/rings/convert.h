@@ -15,7 +15,8 @@ enum xsp_ring_record_is {
 	XSP_RECORD_BAD, /* no such kind, flag or function */
 	XSP_RECORD_PART, /* of a name: it stands before its entry */
 	XSP_RECORD_RANGE, /* a range begins or ends; of the event its head is filled */
-	XSP_RECORD_ARGS, /* an entry whose arguments are at the place *name; of it, too */
+	XSP_RECORD_SECTIONS, /* an operator's entry, with XSP_RING_ARGS or XSP_RING_STACK or both; of it, too */
+	XSP_RECORD_STACK, /* a Python stack, at the place *name: it stands before its event */
 	/* by a callback: an entry, with its name's place and a number in *name; an exit with numbers; and numbers of the
 	 * innermost node. Of them, too */
 	XSP_RECORD_PLACED,
@@ -40,7 +41,7 @@ union xsp_ring_event {
 	struct xsp_event_range range; /* BEGIN */
 	struct xsp_event_value value;
 };
-/* Fills all of the event but its time, its thread, and a region's name or a call's arguments, of which *name says where they are. `record` is a copy.
+/* Fills all of the event but its time, its thread, and what else is at places in the file: *name. `record` is a copy.
  * rows: by function. */
 enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 					 const struct xsp_ring_row *rows, uint32_t functions,

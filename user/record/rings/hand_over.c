@@ -54,21 +54,36 @@ static bool place(struct xsp_agent_rings *a, const struct agent *g, struct reade
 	return true;
 }
 
+/* Who gets an event, and the stack that is added to it. */
+struct putting {
+	struct xsp_agent_rings *a;
+	struct xsp_stack_section stack;
+};
+
+static int put(void *ctx, const struct xsp_event *e)
+{
+	const struct putting *p = ctx;
+
+	return p->stack.head.size != 0 && e->kind != XSP_EVENT_NAME
+		       ? xsp_put_with_stack(&p->stack, e, p->a->put, p->a->put_ctx)
+		       : p->a->put(p->a->put_ctx, e);
+}
+
 /* A range of PyTorch ends where its object does: in any order, and on any thread. */
-static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
+static int put_range(struct putting *p, struct agent *g, struct reader *r,
 		     const struct xsp_ring_record *record, const struct xsp_event *e)
 {
 	struct xsp_range_end_event end;
 
 	if (e->kind == XSP_EVENT_END && xsp_open_range_end(&g->open, record->value, e, &end))
-		return a->put(a->put_ctx, &end.head);
+		return put(p, &end.head);
 	if (e->kind == XSP_EVENT_END ||
 	    (g->functions.ranges_until_ns != 0 && e->time_ns >= g->functions.ranges_until_ns))
 		return 0;
 	if (g->functions.rows[record->word >> 48].named &&
 	    xsp_open_range_begin(&g->open, record->value, e))
-		return xsp_put_named(&a->names, &r->text, record, e, a->put, a->put_ctx);
-	a->totals.bad++; /* the function has no ranges, or there are too many */
+		return xsp_put_named(&p->a->names, &r->text, record, e, put, p);
+	p->a->totals.bad++; /* the function has no ranges, or there are too many */
 	return 0;
 }
 
@@ -100,7 +115,7 @@ static int put_placed(struct xsp_agent_rings *a, struct agent *g, struct reader 
 }
 
 /* Which scope of XSigma's begins or ends is said by the object that does it. */
-static int put_guard(struct xsp_agent_rings *a, struct agent *g, uint64_t value, uint64_t name,
+static int put_guard(struct putting *p, struct agent *g, uint64_t value, uint64_t name,
 		     union xsp_ring_event *e)
 {
 	/* not a place where a range of PyTorch may be */
@@ -109,13 +124,50 @@ static int put_guard(struct xsp_agent_rings *a, struct agent *g, uint64_t value,
 	struct xsp_range_end_event end;
 
 	if (e->head.kind == XSP_EVENT_END)
-		return xsp_open_range_end(&g->open, object, &e->head, &end)
-			       ? a->put(a->put_ctx, &end.head)
-			       : 0;
+		return xsp_open_range_end(&g->open, object, &e->head, &end) ? put(p, &end.head) : 0;
 	if (xsp_open_range_begin(&g->open, object, &e->head))
-		return xsp_put_region(&g->names, &a->names, g->memory, name, e, a->put, a->put_ctx);
-	a->totals.bad++; /* there are too many */
+		return xsp_put_region(&g->names, &p->a->names, g->memory, name, e, put, p);
+	p->a->totals.bad++; /* there are too many */
 	return 0;
+}
+
+/* The place of an event's stack, in itself or in the record before, + 1; 0: it has none. */
+static uint64_t stack_of(struct reader *r, const struct xsp_ring_record *record,
+			 enum xsp_ring_record_is is)
+{
+	const uint64_t before = r->stack;
+
+	r->stack = 0;
+	if (is == XSP_RECORD_SECTIONS)
+		return record->word >> 40 & XSP_RING_STACK ? 1 + (record->value >> 32) : 0;
+	return before;
+}
+
+static int put_record(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
+		      const struct xsp_ring_record *record, enum xsp_ring_record_is is,
+		      uint64_t stack, uint64_t name, union xsp_ring_event *e)
+{
+	const struct xsp_ring_row *row = &g->functions.rows[record->word >> 48];
+	struct putting p = {.a = a};
+	const int rc = stack != 0 ? xsp_put_stack(&g->stacks, &a->names, g->memory, stack - 1,
+						  &e->head, a->put, a->put_ctx, &p.stack)
+				  : 0;
+
+	if (rc < 0)
+		return rc;
+	if (is == XSP_RECORD_SECTIONS && (record->word >> 40 & XSP_RING_ARGS))
+		return xsp_put_args(&g->names, g->memory, (uint32_t)name, &e->head, put, &p);
+	if (is == XSP_RECORD_PLACED || is == XSP_RECORD_NUMBERED)
+		return put_placed(a, g, r, record, &e->head);
+	if (row->guard)
+		return put_guard(&p, g, record->value, name, e);
+	if (row->region == XSP_EVENT_BEGIN || row->region == XSP_EVENT_VALUE)
+		return xsp_put_region(&g->names, &a->names, g->memory, name, e, put, &p);
+	if (is == XSP_RECORD_RANGE)
+		return put_range(&p, g, r, record, &e->head);
+	if (row->named && e->head.kind == XSP_EVENT_ENTRY)
+		return xsp_put_named(&a->names, &r->text, record, &e->head, put, &p);
+	return put(&p, &e->head);
 }
 
 static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
@@ -140,24 +192,14 @@ static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct read
 		xsp_node_text_add(&r->text, (uint8_t)(record->word >> 40), record);
 	if (is == XSP_RECORD_NODE)
 		xsp_open_nodes_tell(&r->nodes, record->value);
-	if (is == XSP_RECORD_PART || is == XSP_RECORD_NODE || is == XSP_RECORD_BAD ||
-	    is == XSP_RECORD_UNWANTED || !place(a, g, r, time_ns, &e.head))
+	if (is == XSP_RECORD_STACK)
+		r->stack = name < XSP_RING_NO_NAME ? name + 1 : 0;
+	if (is == XSP_RECORD_PART || is == XSP_RECORD_NODE || is == XSP_RECORD_STACK)
 		return 0;
-	if (is == XSP_RECORD_ARGS)
-		return xsp_put_args(&g->names, g->memory, name, &e.head, a->put, a->put_ctx);
-	if (is == XSP_RECORD_PLACED || is == XSP_RECORD_NUMBERED)
-		return put_placed(a, g, r, record, &e.head);
-	const struct xsp_ring_row *row = &g->functions.rows[record->word >> 48];
-	if (row->guard)
-		return put_guard(a, g, record->value, name, &e);
-	if (row->region == XSP_EVENT_BEGIN || row->region == XSP_EVENT_VALUE)
-		return xsp_put_region(&g->names, &a->names, g->memory, name, &e, a->put,
-				      a->put_ctx);
-	if (is == XSP_RECORD_RANGE)
-		return put_range(a, g, r, record, &e.head);
-	if (row->named && e.head.kind == XSP_EVENT_ENTRY)
-		return xsp_put_named(&a->names, &r->text, record, &e.head, a->put, a->put_ctx);
-	return a->put(a->put_ctx, &e.head);
+	const uint64_t stack = stack_of(r, record, is);
+	if (is == XSP_RECORD_BAD || is == XSP_RECORD_UNWANTED || !place(a, g, r, time_ns, &e.head))
+		return 0;
+	return put_record(a, g, r, record, is, stack, name, &e);
 }
 
 int xsp_ring_hand_over(struct xsp_agent_rings *a, struct agent *g, unsigned i, uint64_t head,

@@ -11,6 +11,7 @@
 #include "record/rings/open_ranges.h"
 #include "record/rings/placed.h"
 #include "record/rings/rings.h"
+#include "record/drain/stacks.h"
 #include "record/rings/tsc.h"
 
 /* Of one ring. */
@@ -20,6 +21,7 @@ struct reader {
 	uint64_t last; /* the latest record's time, in the agent's clock */
 	uint64_t last_ns; /* of the latest event that was handed over */
 	struct xsp_node_text text; /* of the entry that follows */
+	uint64_t stack; /* likewise, its place + 1; 0: it has none */
 	struct xsp_open_nodes nodes; /* that callbacks tell of */
 	uint64_t
 		since_ns; /* when it began to be stuck, or its thread to be unknown; 0: it did not */
@@ -32,6 +34,7 @@ struct agent {
 	struct xsp_ring_functions functions;
 	struct xsp_open_ranges open;
 	struct xsp_ring_names names; /* of regions */
+	struct xsp_ring_stacks stacks;
 	uint64_t homeless, refused;
 	uint64_t taken; /* rings whose threads are all known */
 	bool tsc;

@@ -20,6 +20,7 @@ struct xsp_ring_memory {
 	struct xsp_ring_record *records;
 	enum xsp_ring_clock clock; /* as it was at first */
 	uint32_t stamp; /* of the rows that say how arguments are read: no earlier recording's */
+	uint32_t python_stamp;
 };
 
 #define LOAD(member) __atomic_load_n(&(member), __ATOMIC_ACQUIRE)
@@ -54,11 +55,13 @@ static int lock_and_map(struct xsp_ring_memory *m, struct xsp_error *err)
 	m->clock = (enum xsp_ring_clock)clock;
 	m->stamp = LOAD(m->head->args_stamp) + 1;
 	m->stamp += m->stamp == 0;
+	m->python_stamp = m->stamp << 16; /* likewise */
 	__atomic_store_n(&m->head->args_stamp, m->stamp, __ATOMIC_RELEASE);
 	xsp_ring_memory_want_args(m, false);
 	xsp_ring_memory_want_numbers(m, false);
 	memcpy(m->head->layout, xsp_record_layouts, sizeof(xsp_record_layouts));
 	__atomic_store_n(&m->head->layouts, XSP_RECORD_LAYOUTS, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->head->python.stamp, 0, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -153,7 +156,8 @@ bool xsp_ring_memory_name(const struct xsp_ring_memory *m, uint64_t place, char 
 	return true;
 }
 
-bool xsp_ring_memory_args(const struct xsp_ring_memory *m, uint64_t place, struct xsp_section *to)
+bool xsp_ring_memory_section(const struct xsp_ring_memory *m, uint64_t place,
+			     enum xsp_section_type type, struct xsp_section *to, size_t size)
 {
 	if (place >= XSP_RING_NAMES)
 		return false;
@@ -162,10 +166,10 @@ bool xsp_ring_memory_args(const struct xsp_ring_memory *m, uint64_t place, struc
 		       length = XSP_RING_NAME_LENGTH(what);
 
 	if (!(what & XSP_RING_NAME_THERE) || length < sizeof(*to) || length % 8 != 0 ||
-	    length > XSP_RING_ARGS_MAX || at > XSP_RING_NAMES_TEXT - length)
+	    length > size || at > XSP_RING_NAMES_TEXT - length)
 		return false;
 	memcpy(to, m->head->names_text + at, length);
-	return to->type == XSP_SECTION_ARGS && to->size == length;
+	return to->type == type && to->size == length;
 }
 
 void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
@@ -190,6 +194,18 @@ void xsp_ring_memory_want_args(struct xsp_ring_memory *m, bool wanted)
 void xsp_ring_memory_want_numbers(struct xsp_ring_memory *m, bool wanted)
 {
 	__atomic_store_n(&m->head->numbers, wanted, __ATOMIC_RELEASE);
+}
+
+void xsp_ring_memory_read_python(struct xsp_ring_memory *m, const struct xsp_ring_python *how)
+{
+	struct xsp_ring_python *to = &m->head->python;
+
+	m->python_stamp += m->python_stamp == UINT32_MAX ? 2 : 1;
+	/* the agent may take it now: its offsets are the same each time, and addresses are whole */
+	to->spec = how->spec;
+	to->finalizing = how->finalizing;
+	to->frames = how->frames;
+	__atomic_store_n(&to->stamp, m->python_stamp, __ATOMIC_RELEASE);
 }
 
 struct xsp_ring_state_now xsp_ring_look(const struct xsp_ring_memory *m, unsigned ring)

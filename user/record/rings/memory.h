@@ -39,8 +39,9 @@ bool xsp_ring_memory_function(const struct xsp_ring_memory *m, uint32_t row, uin
 bool xsp_ring_memory_name(const struct xsp_ring_memory *m, uint64_t place, char *text,
 			  uint32_t *length, bool *cut);
 
-/* What calls are made with, of the same kind: a section ARGS, of XSP_RING_ARGS_MAX bytes at most. False: it is not there. */
-bool xsp_ring_memory_args(const struct xsp_ring_memory *m, uint64_t place, struct xsp_section *to);
+/* What calls are made with (a section ARGS), or a Python stack, in the same place. False: it is not there, or longer than `size`. */
+bool xsp_ring_memory_section(const struct xsp_ring_memory *m, uint64_t place,
+			     enum xsp_section_type type, struct xsp_section *to, size_t size);
 /* How arguments of the function in this row are read, or NULL: they are not. */
 void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
 			       const struct xsp_args_kept *kept, const struct xsp_args_spec *spec);
@@ -48,6 +49,9 @@ void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
 void xsp_ring_memory_want_args(struct xsp_ring_memory *m, bool wanted);
 /* Autograd's numbers, of what callbacks tell. */
 void xsp_ring_memory_want_numbers(struct xsp_ring_memory *m, bool wanted);
+
+/* How stacks of Python are read, from now on. The stamp is set here. */
+void xsp_ring_memory_read_python(struct xsp_ring_memory *m, const struct xsp_ring_python *how);
 
 struct xsp_ring_state_now {
 	uint64_t head, lost;

@@ -21,6 +21,11 @@ void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s)
 			"of libraries that came later lead to functions of another tool: operators called through them are not seen");
 }
 
+uint64_t xsp_operators_torn(struct xsp_recorder *r)
+{
+	return r->agents != NULL ? xsp_agent_rings_totals(r->agents).torn : 0;
+}
+
 int xsp_operators_put_info(struct xsp_recorder *r)
 {
 	char count[XSP_UNITS_SIZE];
@@ -41,7 +46,7 @@ int xsp_operators_put_info(struct xsp_recorder *r)
 	if (t.names > 0)
 		xsp_recorder_note(
 			r,
-			"%s names of regions, or arguments of operators, were lost: there were more different ones than the agent keeps, or the process has written over its memory",
+			"%s names of regions, arguments of operators, or stacks of Python were lost: there were more different ones than the agent keeps, or the process has written over its memory",
 			xsp_format_count(count, t.names));
 	if (t.bad > 0)
 		xsp_recorder_note(

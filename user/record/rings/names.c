@@ -83,7 +83,7 @@ int xsp_put_args(struct xsp_ring_names *n, const struct xsp_ring_memory *m, uint
 		uint8_t rest[XSP_RING_ARGS_MAX - sizeof(struct xsp_section)];
 	} all;
 
-	if (!xsp_ring_memory_args(m, place, &all.section)) {
+	if (!xsp_ring_memory_section(m, place, XSP_SECTION_ARGS, &all.section, XSP_RING_ARGS_MAX)) {
 		n->lost++;
 		return put(ctx, e);
 	}

@@ -377,18 +377,6 @@ static int wait_for_agent(struct xsp_recorder *r, const struct recorded_process 
 	}
 }
 
-/* Until the agent has seen that they are wanted: it looks 50 times a second. */
-static void wait_for_arguments(struct xsp_recorder *r, const struct recorded_process *p,
-			       const struct xsp_ring_memory *m)
-{
-	const uint64_t end_ns = xsp_now_ns() + WAIT_NS;
-
-	while (!(xsp_ring_memory_active(m) & XSP_RINGS_ARGS) && xsp_now_ns() < end_ns &&
-	       xsp_process_alive(p->process) &&
-	       !(r->options.stopped != NULL && r->options.stopped(r->options.note_ctx)))
-		poll(NULL, 0, NAP_MS);
-}
-
 /* A library whose entries another tool has put its own functions into: calls through them are seen by probes only. */
 static int check_refused(const struct xsp_ring_memory *m, struct xsp_error *err)
 {
@@ -426,8 +414,9 @@ static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
 	char all[XSP_UNITS_SIZE], served[XSP_UNITS_SIZE];
 	size_t regions;
 	const size_t count = xsp_agent_rings_functions(r->agents, p->pid, &regions);
-	const char *lines =
-		r->pythons != NULL ? "; their lines of Python come from samples and waits" : "";
+	const char *lines = r->pythons != NULL && !xsp_operators_read_lines(r)
+				    ? "; their lines of Python come from samples and waits"
+				    : "";
 
 	if (p->operators && r->options.operators_by_callbacks)
 		xsp_recorder_note(
@@ -478,8 +467,10 @@ static int begin(struct xsp_recorder *r, struct recorded_process *p,
 		return xsp_out_of_memory(err);
 	learn_threads(r, p->pid);
 	if (p->operators && (r->options.attach.details & XSP_DETAIL_SHAPES))
-		wait_for_arguments(r, p, m);
+		xsp_operators_wait_until(r, p, XSP_RINGS_ARGS);
 	note_agent(r, p);
+	if (xsp_operators_read_lines(r))
+		xsp_pythons_tell(r->pythons, p->pid);
 	/* of nodes and ranges, whose operators have none, they would cost more than they say */
 	return p->operators ? xsp_recorder_decline(r, XSP_DEFAULT_PYTHON) : 0;
 }

@@ -40,6 +40,7 @@ static void free_agent(struct agent *g)
 	xsp_ring_functions_free(&g->functions);
 	xsp_open_ranges_free(&g->open);
 	xsp_ring_names_free(&g->names);
+	xsp_ring_stacks_free(&g->stacks);
 	free(g);
 }
 
@@ -101,6 +102,17 @@ void xsp_agent_rings_read_args(struct xsp_agent_rings *a)
 					     a->agents[i]->memory);
 }
 
+void xsp_agent_rings_read_python(struct xsp_agent_rings *a, pid_t pid,
+				 const struct xsp_ring_python *how)
+{
+	struct agent *g = find(a, pid, NULL);
+
+	if (g == NULL)
+		return;
+	xsp_ring_memory_read_python(g->memory, how);
+	g->stacks.generation = how->spec.generation;
+}
+
 /* A ring whose thread has ended, and which nobody read, is another thread's again. */
 static void begin_ring(struct agent *g, unsigned i)
 {
@@ -152,6 +164,13 @@ bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t
 	const struct agent *g = find(a, pid, NULL);
 
 	return g != NULL && xsp_u64map_get(&g->functions.served, probe) != NULL;
+}
+
+uint32_t xsp_agent_rings_active(const struct xsp_agent_rings *a, pid_t pid)
+{
+	const struct agent *g = find(a, pid, NULL);
+
+	return g != NULL ? xsp_ring_memory_active(g->memory) : 0;
 }
 
 bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid)
@@ -463,8 +482,9 @@ static void count_at_end(struct xsp_agent_rings *a, struct agent *g)
 		a->totals.refused += refused - g->refused;
 	g->homeless = homeless;
 	g->refused = refused;
-	a->totals.names += g->names.lost;
-	g->names.lost = 0;
+	a->totals.names += g->names.lost + g->stacks.lost;
+	a->totals.torn += g->stacks.torn;
+	g->names.lost = g->stacks.lost = g->stacks.torn = 0;
 }
 
 #define RINGS_OF_A_THREAD 4

@@ -61,6 +61,12 @@ bool xsp_agent_rings_any(const struct xsp_agent_rings *a);
 bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode);
 /* How arguments are read has changed. */
 void xsp_agent_rings_read_args(struct xsp_agent_rings *a);
+/* How stacks of Python are read in the process, from now on; with another generation all of them are new. */
+struct xsp_ring_python;
+void xsp_agent_rings_read_python(struct xsp_agent_rings *a, pid_t pid,
+				 const struct xsp_ring_python *how);
+/* enum xsp_rings_active of the process's agent */
+uint32_t xsp_agent_rings_active(const struct xsp_agent_rings *a, pid_t pid);
 /* Is the function of this probe recorded there? */
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe);
 /* Are the ranges of record_function? */
@@ -93,7 +99,9 @@ int xsp_agent_rings_nap_ms(const struct xsp_agent_rings *a, int wait_ms);
 struct xsp_agent_rings_totals {
 	uint64_t records; /* read, also such as were not handed over */
 	uint64_t lost; /* calls and regions that found their ring full */
-	uint64_t names; /* of regions, and arguments of calls, that could not be read */
+	uint64_t
+		names; /* of regions, arguments of calls, and stacks of Python, that could not be read */
+	uint64_t torn; /* stacks that the agent could not read, or not to their ends */
 	uint64_t homeless; /* calls of threads that found no ring */
 	uint64_t bad; /* records that could not be, and jumps of counters */
 	uint64_t refused; /* calls through so many entries of tables of libraries are not seen */

@@ -23,9 +23,9 @@
 		   .code = 1,                                                                      \
 		   .instruction = (number),                                                        \
 		   .number_bits = 32},                                                             \
-	.key = 584, .interpreters_head = 32, .threads_head = 8, .modules = 856, .gil = 352,        \
-	OLD_TEXT, .code_file = 104, .code_name = 112, .code_qualname = 112, .code_first_line = 40, \
-	.code_lines = 120
+	.key = 584, .finalizing = 16, .interpreters_head = 32, .threads_head = 8, .modules = 856,  \
+	.gil = 352, OLD_TEXT, .code_file = 104, .code_name = 112, .code_qualname = 112,            \
+	.code_first_line = 40, .code_lines = 120
 
 /* From 3.11 on, the first line moved within code objects that are otherwise alike. */
 #define NEW_CODE(line, instructions)                                                               \
@@ -51,6 +51,7 @@ static const struct xsp_python_layout layouts[] = {
 		    .instruction = 3,
 		    .number_bits = 64},
 	 .key = 592,
+	 .finalizing = 24,
 	 .interpreters_head = 40,
 	 .threads_head = 16,
 	 .thread_next = 8,
@@ -71,6 +72,7 @@ static const struct xsp_python_layout layouts[] = {
 		    .owners = 3,
 		    .number_bits = 64},
 	 .key = 1544,
+	 .finalizing = 24,
 	 .current = true,
 	 .interpreters_head = 40,
 	 .threads_head = 72,
@@ -165,6 +167,7 @@ int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uin
 			   .number_bits = 64,
 			   .owners = t->owners},
 	};
+	copy_offset(words, 4, &out->finalizing, &bad);
 	copy_offset(words, 5, &out->interpreters_head, &bad);
 	/* the interpreter's state is large */
 	bad |= words[t->interpreter + 2] > UINT16_MAX || words[t->interpreter + 3] > UINT16_MAX ||

@@ -39,6 +39,7 @@ struct xsp_python_layout {
 	bool variable; /* the state is in a thread-local variable, not under a key */
 	bool current; /* there is the state that the thread runs with, not the first it had */
 	uint16_t on_stack; /* in PyThreadState: cframe, in the stack of who runs with it; 0: none */
+	uint16_t finalizing; /* in _PyRuntime: the state of the thread that ends it */
 	uint16_t interpreters_head; /* in _PyRuntime */
 	uint16_t interpreter_next, threads_head, modules; /* in PyInterpreterState */
 	uint16_t thread_next; /* in PyThreadState */
@@ -74,6 +75,9 @@ int xsp_python_open(int mem, const struct xsp_python_runtime *r, uint64_t addres
 void xsp_python_close(struct xsp_python *p);
 /* What the kernel side needs. -EAGAIN: not yet, as the interpreter has not started. */
 int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out);
+
+/* The address of a word that is not 0 once the interpreter ends; then it frees what its threads run. */
+uint64_t xsp_python_finalizing(const struct xsp_python *p);
 
 /* ---- threads and frames, one by one ---- */
 

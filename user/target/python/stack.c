@@ -188,6 +188,11 @@ int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out)
 	return rc;
 }
 
+uint64_t xsp_python_finalizing(const struct xsp_python *p)
+{
+	return p->runtime + p->layout.finalizing;
+}
+
 /* ---- several interpreters ---- */
 
 #define STACK_MOST (8ULL << 20) /* from there on, the stack is another thread's */
