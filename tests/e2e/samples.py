@@ -101,7 +101,8 @@ def spans_are_frames_of_samples(folder):
     xsptrace("export", "--weight", "wall", f"{folder}/s.xspt", "-o", f"{folder}/wall.folded")
     equal({frame for stack in stacks_of(f"{folder}/wall.folded") for frame in stack},
           {"spinner", "samples_round", "samples_c"}, "spans that were asked for")
-    xsptrace("-q", "-e", "libc.so.6:getppid", "-o", f"{folder}/without.xspt", "--", "true")
+    xsptrace("-q", "--sample=off", "-e", "libc.so.6:getppid", "-o", f"{folder}/without.xspt", "--",
+             sys.executable, "-c", "")
     done = xsptrace("export", "--weight", "samples", f"{folder}/without.xspt", "-o", f"{folder}/no.folded", status=2)
     check("--sample records it" in done.stderr, "does not say what records them", done.stderr)
 
