@@ -336,7 +336,7 @@ sys.stdin.readline()
 """
 
 
-@case
+@case(long="half a minute for each program that ends")
 def interpreters_that_end(folder):
     """It frees the frames of threads that are in operators, and go on there: whoever reads these frames must not fall."""
     library = a_torch(folder, "-z,now")
