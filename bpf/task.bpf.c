@@ -208,14 +208,14 @@ struct replaced {
 static __noinline void look_at_replaced(struct replaced *r, struct mm_struct *mm, __u64 at)
 {
 	struct vm_area_struct *vma = mapping_at(mm, at);
-	__u64 first = BPF_CORE_READ(vma, vm_start), last = BPF_CORE_READ(vma, vm_end);
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 
-	if (r->found || !vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC) || !file ||
+	if (!vma || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC) || !file ||
 	    !BPF_CORE_READ(vma, anon_vma))
 		return;
 	if (r->unmapped && BPF_CORE_READ(file, f_inode) != BPF_CORE_READ(mm, exe_file, f_inode))
 		return;
+	const __u64 first = BPF_CORE_READ(vma, vm_start), last = BPF_CORE_READ(vma, vm_end);
 	r->move.start = r->move.start > first ? r->move.start : first;
 	r->move.end = r->move.end < last ? r->move.end : last;
 	r->move.offset = (BPF_CORE_READ(vma, vm_pgoff) << 12) + r->move.start - first;
@@ -278,7 +278,8 @@ int xsp_code_moves(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	look_at_replaced(&r, mm, r.move.start);
-	look_at_replaced(&r, mm, r.move.end - 1);
+	if (!r.found)
+		look_at_replaced(&r, mm, r.move.end - 1);
 	if (r.found)
 		stop_to_mend(task, tgid, &r.move);
 	return 0;
