@@ -14,7 +14,7 @@ from agent_calls import active, slots_of
 from harness import (LONG, READY, TORCH, XSPTRACE, Recording, broker_of, case, check, equal, finish, main, need_torch, start, wait_for, workload,
                      xsptrace)
 from operators_by_agent import AGENT as ALL_RECORDED
-from operators_by_agent import AGENT_LIBRARY, QUIET, STORM, a_torch, go
+from operators_by_agent import AGENT_LIBRARY, QUIET, STORM, a_torch, go, waiting
 from proc import COUNTERS, Tool, Witness, random_from_clock, read_counters, signal_to, status, wait_text_clean
 
 TIMES = 100 if LONG else 6
@@ -145,8 +145,7 @@ def injectors_killed(folder):
     library, whole = a_torch(folder, "-z,now"), None
     for n in range(TIMES):
         if n % 4 == 0:
-            child = start(["/usr/bin/python3", "-c", STORM, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            equal(child.stdout.readline(), "ready\n", "the program")
+            child = waiting(["/usr/bin/python3", "-c", STORM, library])
         arguments = ["--inject", *QUIET, "-d", "0.2", "-p", child.pid, "-o", f"{folder}/out.xspt"]
         if whole is None:
             whole = seconds_of(tool, *arguments)

@@ -10,7 +10,7 @@ import time
 
 from harness import (EXTRA, SCRIPTS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, start, torch_roots, torch_script, wait_for,
                      xsptrace)
-from operators_by_agent import QUIET, a_torch, calls_in, go
+from operators_by_agent import QUIET, a_torch, calls_in, go, waiting
 
 CALLBACKS = ["--agent=callbacks", "--max-overhead=off", "--attach-limit=120"]
 BY_CALLBACKS = "records operators, nodes and record_function ranges by PyTorch's callbacks, without probes"
@@ -221,9 +221,8 @@ class Double:
     def __init__(self, folder, how="-z,now", **values):
         values = {"MORE": 0, "LIES": 0, **values}
         library = a_torch(folder, how, "".join(f"#define {k} {v}\n" for k, v in values.items()) + DOUBLE)
-        self.child = start(["/usr/bin/python3", "-c", PROGRAM, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.child = waiting(["/usr/bin/python3", "-c", PROGRAM, library])
         self.pid = self.child.pid
-        equal(self.child.stdout.readline(), "ready\n", "the program")
 
     def call(self, name, scope=0, deep=1, times=1):
         """Which scopes are called back for; how often a callback was added; and how many RecordFunctions are left."""

@@ -24,6 +24,18 @@ BY_AGENT = "the agent in process %d records 2 of 2 operators, without probes"
 QUIET = ["--waits=off", "--sample=off"]
 
 
+def waiting(command):
+    """A program that says that it is ready, and waits for a line: go()."""
+    child = start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(child.stdout.readline(), "ready\n", "what the program says first")
+    return child
+
+
+def go(child):
+    child.stdin.write("\n")
+    child.stdin.flush()
+
+
 class Double:
     def __init__(self, mode, calls=CALLS):
         self.child = start([DOUBLE, mode, calls], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -31,8 +43,7 @@ class Double:
 
     def go(self):
         """Makes its calls; how many of them found the ring full."""
-        self.child.stdin.write("\n")
-        self.child.stdin.flush()
+        go(self.child)
         return int(self.child.stdout.readline().split()[1])
 
     def end(self):
@@ -241,8 +252,7 @@ def launch(folder, name, said, *command, options=()):
         wait_for(lambda: re.search(line, output()), 20, f"{line}: {output()}")  # pylint: disable=cell-var-from-loop
         if line is probes:
             wait_for_probes(pid)
-        child.stdin.write("\n")
-        child.stdin.flush()
+        go(child)
     child.stdin.close()
     equal(finish(child), 0, output())
     return Trace(out), output()
@@ -305,8 +315,7 @@ def injected_in_a_storm(folder):
     """While 16 threads call operators, malloc, dlopen and dlclose: a hundred times of a hundred."""
     library = a_torch(folder, "-z,now")
     for n in range(100 if LONG else 20):
-        child = start(["/usr/bin/python3", "-c", STORM, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        equal(child.stdout.readline(), "ready\n", "the program")
+        child = waiting(["/usr/bin/python3", "-c", STORM, library])
         out = f"{folder}/{n}.json"
         with Recording(folder, "--inject", *QUIET, "-p", child.pid, "-o", out, name=str(n)) as r:
             check(AGENT in r.output(), f"time {n}: what was said", r.output())
@@ -341,8 +350,7 @@ def interpreters_that_end(folder):
     """It frees the frames of threads that are in operators, and go on there: whoever reads these frames must not fall."""
     library = a_torch(folder, "-z,now")
     for n in range(20 if LONG else 4):
-        child = start(["/usr/bin/python3", "-c", ENDING, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        equal(child.stdout.readline(), "ready\n", "the program")
+        child = waiting(["/usr/bin/python3", "-c", ENDING, library])
         out = f"{folder}/{n}.json"
         with Recording(folder, "--inject", *QUIET, "--python", "--attach-limit=120", "-p", child.pid, "-o", out, name=str(n)) as r:
             time.sleep(0.5)  # the threads go on meanwhile
@@ -366,11 +374,6 @@ def read_counts(child):
     line = child.stdout.readline()
     check(line, "the script has not begun")
     return collections.Counter({k: int(v) for k, v in (x.split("=") for x in line.split()[1:])})
-
-
-def go(child):
-    child.stdin.write("\n")
-    child.stdin.flush()
 
 
 def stepped(folder, root, *options):
@@ -517,8 +520,7 @@ def both_agree(folder, child, act, is_operator):
 def both_at_once(folder):
     """Each call is there twice: the same name, thread, end and surroundings, and the agent's lies around the probes'."""
     for what, number in (("exceptions", 200), ("recursion", 200), ("threads", 20)):
-        child = start([workload("operators"), AGENT_LIBRARY, what, number], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        equal(child.stdout.readline(), "ready\n", "operators")
+        child = waiting([workload("operators"), AGENT_LIBRARY, what, number])
 
         def act():
             go(child)  # pylint: disable=cell-var-from-loop
@@ -662,8 +664,7 @@ def shapes_both_ways(folder):
     sizes come in each round, and sizes that were met."""
     need_torch()
     rounds = 6
-    child = start([TORCH, "-c", SHAPES, rounds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    equal(child.stdout.readline(), "ready\n", "the script")
+    child = waiting([TORCH, "-c", SHAPES, rounds])
     all_shown, only = shown_both_ways(folder, child, re.compile("Input"), "--python=off", "--shapes")
     agent = {name: shown for name, shown in all_shown.items() if name.startswith("aten::")}
     calls = sum(map(len, agent.values()))
@@ -677,8 +678,7 @@ def lines_agree(folder, root, rounds):
     script = f"{folder}/lines.py"
     with open(script, "w", encoding="ascii") as f:
         f.write(LINES)
-    child = start(torch_script(f"{folder}/as", root, script, rounds), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    equal(child.stdout.readline(), "ready\n", "the script")
+    child = waiting(torch_script(f"{folder}/as", root, script, rounds))
     shown, only = shown_both_ways(folder, child, re.compile("Call stack|Module Hierarchy|Input"), "--python", "--shapes")
     calls = [args for of_name in shown.values() for args in of_name]
     lines = [args["Call stack"] for args in calls if "Call stack" in args]
@@ -739,8 +739,7 @@ def nodes_and_ranges(folder):
     need_torch()
     out, around = f"{folder}/nodes.db", {}
     for how, options in (("agent", ["--inject"]), ("probes", [])):
-        child = start([TORCH, "-c", NODES, 20], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        equal(child.stdout.readline(), "ready\n", "the script")
+        child = waiting([TORCH, "-c", NODES, 20])
         with Recording(folder, *options, *QUIET, "--max-overhead=off", "--attach-limit=120", "-p", child.pid, "-o", out,
                        "-o", f"{folder}/nodes.json", name=how) as r:
             go(child)
@@ -809,8 +808,7 @@ for line in sys.stdin:
 @case
 def ranges_given_up(folder):
     """Callbacks of PyTorch are not what the agent knows: it says so, and probes go on, also in the next recording."""
-    child = start(["/usr/bin/python3", "-c", RANGED, a_torch(folder, "-z,now", RANGES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    equal(child.stdout.readline(), "ready\n", "the program")
+    child = waiting(["/usr/bin/python3", "-c", RANGED, a_torch(folder, "-z,now", RANGES)])
 
     def ranges(name, times, scope=7):
         child.stdin.write(f"{name} {times} {scope}\n")
