@@ -55,15 +55,6 @@ static void put_text(const struct thread_calls *t, uint64_t function, const stru
 	}
 }
 
-/* The stack of Python, in a record of its own. */
-static void put_stack(struct thread_calls *t, uint64_t function, uint64_t sp)
-{
-	uint64_t place;
-
-	if ((rings_state[0] & RINGS_PYTHON) && python_place(t, &place))
-		put_record(t, XSP_RING_WORD(0, XSP_EVENT_PYTHON, 0, function), sp, place);
-}
-
 /* An operator's entry, with what is to be read of it. */
 static inline void put_entry(struct thread_calls *t, const struct call *call)
 {
@@ -124,7 +115,8 @@ static inline void enter(struct call *call, const void *node)
 		return;
 	}
 	if (node) {
-		put_stack(t, call->function, sp);
+		if (rings_state[0] & RINGS_PYTHON)
+			python_put(t, call->function, sp);
 		put_text(t, call->function, &name);
 		put(t, call, XSP_EVENT_ENTRY, name.length > 0 ? XSP_RING_NAMED : 0, name.value);
 	} else {
@@ -156,8 +148,8 @@ void calls_note(uint64_t word, uint64_t sp, uint64_t value, const struct node_na
 		count_lost(t->ring);
 		return;
 	}
-	if ((uint8_t)(word >> 32) == XSP_EVENT_BEGIN)
-		put_stack(t, word >> 48, sp);
+	if ((uint8_t)(word >> 32) == XSP_EVENT_BEGIN && (rings_state[0] & RINGS_PYTHON))
+		python_put(t, word >> 48, sp);
 	put_text(t, word >> 48, name);
 	put_record(t, word, sp, value);
 }

@@ -75,6 +75,14 @@ __attribute__((noinline)) bool python_place(struct thread_calls *t, uint64_t *pl
 	return true;
 }
 
+__attribute__((noinline)) void python_put(struct thread_calls *t, uint64_t function, uint64_t sp)
+{
+	uint64_t place;
+
+	if (python_place(t, &place))
+		put_record(t, XSP_RING_WORD(0, XSP_EVENT_PYTHON, 0, function), sp, place);
+}
+
 /* ---- on the agent's thread ---- */
 
 static int64_t find_rseq(void)

@@ -94,15 +94,6 @@ static __attribute__((noinline)) void drop(struct xsp_ring *ring)
 	count_lost(ring);
 }
 
-/* The stack of Python that it begins in, in a record of its own. */
-static __attribute__((noinline)) void put_stack(struct thread_calls *t, uint64_t row, uint64_t sp)
-{
-	uint64_t place;
-
-	if (python_place(t, &place))
-		put_record(t, XSP_RING_WORD(0, XSP_EVENT_PYTHON, 0, row), sp, place);
-}
-
 /* The thread's part; NULL: it records nothing. */
 static inline struct thread_calls *recording(void)
 {
@@ -125,7 +116,7 @@ static inline void begin(const char *name, size_t length, uint64_t row, uint64_t
 	t->ring->regions++;
 	t->limit -= t->limit != 0;
 	if (rings_state[0] & RINGS_PYTHON)
-		put_stack(t, row, sp);
+		python_put(t, row, sp);
 	put_record(t, XSP_RING_WORD(0, XSP_EVENT_BEGIN, 0, row), sp, place_of(name, length));
 }
 
