@@ -53,7 +53,7 @@ static __noinline __u64 maple_step(__u64 entry, __u64 at)
 	return maple_word(slots, i);
 }
 
-/* 0: nothing. Who changes the mappings meanwhile may make it wrong, and reading it harms nothing. */
+/* 0: nothing is mapped there. If another thread changes the mappings meanwhile, the answer may be wrong; looking harms nothing. */
 static __always_inline struct vm_area_struct *mapping_at(struct mm_struct *mm, __u64 at)
 {
 	__u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);

@@ -106,7 +106,7 @@ def check_parts(folder, *java):
     check(lines and lines <= {f"Parts.java:{n} Parts.computes" for n in (12, 13, 14, 15)}, "its lines", lines)
     for function, least in WAITS.items():
         got, own = of_function(rows, function, "waiting"), 1e-9 * spent[function]
-        # it also stands in line for a CPU, and runs, within its own clock. (39 ms of 331 more were seen there, twice: nobody knows why)
+        # it also stands in line for a CPU, and runs, within its own clock. (In two runs of some thirty a function waited for 39 ms more than its own clock's 331; the cause is not known)
         check(0.9 * least * spent["rounds"] < got <= 1.1 * own + 0.03, f"{function}: waits {got:.3f} s of {own:.3f}", places)
     check(any(r["place"] == "Parts.java:16 Parts.sleeps" for r in rows), "the line that sleeps", places)
     others = [p["what"] for p in places if "java.util" in p["what"] or "LockSupport" in p["what"] or "Thread." in p["what"]]

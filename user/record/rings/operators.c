@@ -145,8 +145,8 @@ void xsp_operators_free(struct xsp_recorder *r)
 
 /* ---- which functions ---- */
 
-/* Does it have no probe there? That of a library that was unloaded and comes again was spared, or that the program before
- * had, too. */
+/* Does it have no probe there? So it is if it was spared: in a library that was unloaded and comes again, and in one that the
+ * program before an exec had, too. */
 static bool is_free(const struct recorded_process *p, const struct xsp_planned_module *m, size_t k)
 {
 	if (m->id >= p->room || !p->modules[m->id].attached)
@@ -550,7 +550,8 @@ size_t xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files
 
 /* ---- a process that we have started, and that has no agent ---- */
 
-/* Does it have PyTorch, without probes yet? Nor has one that the agent of the program before recorded. */
+/* Does it have PyTorch, without probes yet? There are none either if the agent recorded PyTorch in the program before an
+ * exec. */
 static bool has_new_torch(const struct xsp_recorder *r, const struct recorded_process *p,
 			  const struct xsp_mapped_files *files)
 {
